@@ -1,0 +1,1 @@
+"""Bytes in, spans of tokens out. Knows neither gRPC nor policy; usable from a notebook."""

@@ -1,0 +1,37 @@
+"""What can be wrong with input, and with the models that read it."""
+
+
+class IntakeError(Exception):
+    """Base of all that intake raises on purpose."""
+
+
+class BadMedia(IntakeError):
+    """The input is not what it claims to be, or is cut short: the sender's fault.
+
+    Args:
+        what: One sentence for the sender: what was wrong and where ("image 1: PNG ends in its header").
+    """
+
+
+class TooLarge(IntakeError):
+    """The input is over a limit, by its header or by its bytes so far.
+
+    Args:
+        limit: The setting that holds the limit, as in the settings file ("intake.image.max_pixels").
+        allowed: Its value.
+        seen: What the input has or claims.
+    """
+
+    def __init__(self, limit: str, allowed: int, seen: int) -> None:
+        super().__init__(f"{limit} allows {allowed}, the input has {seen}")
+        self.limit = limit
+        self.allowed = allowed
+        self.seen = seen
+
+
+class ModelMissing(IntakeError):
+    """A model is not in the store, or is damaged there: the operator's task.
+
+    Args:
+        what: One sentence that ends in the command that mends it.
+    """

@@ -1,0 +1,1 @@
+"""A question in, a verdict out. Knows neither gRPC nor intake."""

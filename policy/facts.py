@@ -1,0 +1,31 @@
+"""What intake found out about a turn's input, in the counts and names that policy may see."""
+
+from dataclasses import dataclass
+
+MODALITIES = ("image", "table", "text", "voice")
+"""Every kind of input that policy knows, sorted."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelFact:
+    """A label that intake derived, best of its set."""
+
+    set_name: str
+    name: str
+    score: float
+    """In [0, 1]."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputFacts:
+    """What intake derived from the input so far; all zero at `Stage.OPEN`."""
+
+    modalities: tuple[str, ...] = ()
+    """Sorted, without repeats, from `MODALITIES`."""
+    bytes_by_modality: tuple[tuple[str, int], ...] = ()
+    """(modality, bytes received), sorted by modality."""
+    tokens: int = 0
+    """Prompt tokens so far, the spans in question included."""
+    lowest_confidence: float | None = None
+    """The least confidence of any span so far, in [0, 1]; None when no span has one."""
+    labels: tuple[LabelFact, ...] = ()

@@ -1,0 +1,15 @@
+"""Print the subgraph's SDL, for registries and routers: `python -m headworks.graphql.sdl > schema.graphql`."""
+
+import sys
+
+from headworks.graphql.schema import build_schema
+from headworks.graphql.settings import GraphqlSettings
+
+
+def subgraph_sdl() -> str:
+    """The SDL, with one newline at its end; the settings do not change it."""
+    return build_schema(GraphqlSettings()).as_str().rstrip() + "\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(subgraph_sdl())

@@ -1,0 +1,26 @@
+"""Limits on what one GraphQL request may ask for."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class GraphqlSettings:
+    """Every bound on a document, and on the lists that it opens."""
+
+    max_tokens: int = 1_000
+    """Tokens of the document; the longest query that the types make sense of has about 120, introspection 200."""
+    max_nesting: int = 32
+    """Brackets open at once in the document; the parser recurses, and introspection needs 14."""
+    max_depth: int = 12
+    """Selection sets inside each other, fragments opened; the types go 7 deep under `_entities`."""
+    max_aliases: int = 15
+    """Aliases with fragments opened; each one may run a field again."""
+    max_entities: int = 50
+    """Representations in one `_entities` call; each one may open a page of rows."""
+    max_filters: int = 16
+    """Filters on one page of rows."""
+    max_first: int = 200
+    """Rows in one page."""
+    allow_introspection: bool = True
+    """Whether the schema may be asked for (`__schema`, `__type`, `_service`); `main.py` turns it off by default
+    on any address but loopback."""

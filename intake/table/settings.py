@@ -1,0 +1,35 @@
+"""What a table may cost."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class TableSettings:
+    """Limits on one table, from its upload to its text."""
+
+    max_bytes: int = 64 * 1024 * 1024
+    """Upload size; more belongs in a warehouse that the model asks."""
+    max_rows: int = 2_000_000
+    """Counted by the Parquet footer, or while CSV is read."""
+    max_columns: int = 1000
+    """DuckDB and a prompt both get slow beyond; Parquet counts leaves."""
+    max_line_bytes: int = 1024 * 1024
+    """One CSV row, its quoted fields included."""
+    max_footer_bytes: int = 4 * 1024 * 1024
+    """Parquet metadata; 1000 columns in 20 row groups need about 2 MiB."""
+    max_uncompressed_bytes: int = 512 * 1024 * 1024
+    """What a Parquet footer says its pages hold."""
+    max_memory_bytes: int = 512 * 1024 * 1024
+    """DuckDB's, for each table. It never spills to disk."""
+    max_seconds: int = 20
+    """Reading and profiling together, and each later query."""
+    threads: int = 1
+    """Of DuckDB, for each table; the pool's size is how many tables are read at once."""
+    max_prompt_tokens: int = 1024
+    """The text form: schema, profile and sample rows."""
+    max_sample_rows: int = 100
+    """Rows in the text form, however short they are."""
+    max_cell_characters: int = 80
+    """A longer cell is cut in the text form, with an ellipsis."""
+    max_profile_characters: int = 200
+    """A longer minimum or maximum is cut in the profile."""

@@ -1,0 +1,157 @@
+"""Tables that are kept for their owners."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from headworks.intake.errors import TooLarge
+from headworks.intake.table.filters import BadFilter, Filter, Operator
+from headworks.intake.table.settings import TableSettings
+from headworks.intake.table.store import TableStore, TableStoreSettings, UnknownTable
+from headworks.intake.table.table import Table, read_table
+from headworks.intake.table.upload import Upload
+from tests.intake.table.tables import parquet
+from tests.intake.table.test_table import MIXED, ORDERS
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def read(data: bytes) -> Table:
+    with Upload(1, TableSettings()) as upload:
+        upload.feed(data)
+        upload.finish()
+        return read_table(1, upload, TableSettings())
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def tables(clock: Clock) -> Iterator[TableStore]:
+    store = TableStore(TableStoreSettings(max_tables=2, max_age_seconds=60), clock)
+    yield store
+    store.close()
+
+
+def test_owner_gets_profile_and_rows(tables: TableStore) -> None:
+    """What a turn sent can be looked at from GraphQL afterwards."""
+    table_id = tables.put(read(ORDERS), "acme")
+    assert tables.get(table_id, "acme").rows == 12
+    page = tables.rows(table_id, "acme", [], first=1)
+    assert page.columns == ("month", "orders", "shipped", "returned", "revenue")
+    assert page.rows == ((0, ("2025-01", "412", "405", "11", "20548.2")),)
+    assert page.has_more
+
+
+def test_unknown_and_foreign_ids_look_the_same(tables: TableStore) -> None:
+    """An id must not tell that another tenant has such a table."""
+    table_id = tables.put(read(ORDERS), "acme")
+    with pytest.raises(UnknownTable) as foreign:
+        tables.get(table_id, "globex")
+    with pytest.raises(UnknownTable) as unknown:
+        tables.rows("nothing", "globex", [])
+    assert str(foreign.value) == str(unknown.value)
+
+
+def test_pages_join_to_the_whole(tables: TableStore) -> None:
+    """A connection over the rows loses none and repeats none."""
+    table_id = tables.put(read(ORDERS), "acme")
+    seen, after, has_more = [], -1, True
+    while has_more:
+        page = tables.rows(table_id, "acme", [], first=5, after=after)
+        seen += [number for number, _ in page.rows]
+        after, has_more = page.rows[-1][0], page.has_more
+    assert seen == list(range(12))
+
+
+@pytest.mark.parametrize(
+    ("filters", "months"),
+    [
+        ([Filter("orders", Operator.GT, "600")], ["2025-11", "2025-12"]),
+        ([Filter("orders", Operator.GE, "688"), Filter("orders", Operator.LT, "742")], ["2025-11"]),
+        ([Filter("month", Operator.EQ, "2025-03")], ["2025-03"]),
+        ([Filter("month", Operator.CONTAINS, "-1")], ["2025-10", "2025-11", "2025-12"]),
+        ([Filter("returned", Operator.IS_NULL)], ["2025-06"]),
+        ([Filter("shipped", Operator.LE, "380")], ["2025-02"]),
+        (
+            [Filter("orders", Operator.NE, "412"), Filter("orders", Operator.LT, "420")],
+            ["2025-02", "2025-08"],
+        ),
+        ([Filter("month", Operator.EQ, "' OR 1=1 --")], []),
+    ],
+)
+def test_filters_compare_by_type(tables: TableStore, filters: list[Filter], months: list[str]) -> None:
+    """Numbers compare as numbers, and a value is never SQL."""
+    table_id = tables.put(read(ORDERS), "acme")
+    assert [row[0] for _, row in tables.rows(table_id, "acme", filters).rows] == months
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        Filter("month; DROP TABLE t", Operator.EQ, "1"),
+        Filter("orders", Operator.GT, "many"),
+        Filter("orders", Operator.GT),
+        Filter("tags", Operator.EQ, "x"),
+    ],
+)
+def test_filter_that_does_not_fit_is_the_callers_fault(tables: TableStore, bad: Filter) -> None:
+    """One sentence, without the value."""
+    columns = MIXED | {"orders": [1, 2, 3, 4]}
+    table_id = tables.put(read(parquet(columns)), "acme")
+    with pytest.raises(BadFilter) as caught:
+        tables.rows(table_id, "acme", [bad])
+    assert "many" not in str(caught.value)
+    assert tables.rows(table_id, "acme", [], first=1).rows
+
+
+def test_odd_column_names_are_only_names(tables: TableStore) -> None:
+    """A header is content too."""
+    odd = 'a" FROM t; --'
+    table_id = tables.put(read(parquet({odd: [1, 2]})), "acme")
+    assert tables.rows(table_id, "acme", [Filter(odd, Operator.EQ, "2")]).rows == ((1, ("2",)),)
+
+
+def test_least_recently_used_table_goes_first(tables: TableStore) -> None:
+    """The limit on tables holds whatever peers send."""
+    first, second = (tables.put(read(b"a\n1\n"), "acme") for _ in range(2))
+    tables.get(first, "acme")
+    tables.put(read(b"a\n1\n"), "acme")
+    assert tables.get(first, "acme").rows == 1
+    with pytest.raises(UnknownTable):
+        tables.get(second, "acme")
+
+
+def test_old_tables_go(tables: TableStore, clock: Clock) -> None:
+    """Content is not kept longer than the settings say."""
+    table_id = tables.put(read(b"a\n1\n"), "acme")
+    clock.now = 61
+    with pytest.raises(UnknownTable):
+        tables.get(table_id, "acme")
+
+
+def test_bytes_of_all_tables_are_bounded() -> None:
+    """Many large tables must not add up."""
+    table, other = read(b"a\n" + b"12345\n" * 200_000), read(b"a\n" + b"12345\n" * 200_000)
+    store = TableStore(TableStoreSettings(max_bytes=int(1.5 * table.memory_bytes)))
+    first = store.put(table, "acme")
+    store.put(other, "acme")
+    with pytest.raises(UnknownTable):
+        store.get(first, "acme")
+    with pytest.raises(TooLarge, match=r"intake\.tables\.max_bytes"):
+        TableStore(TableStoreSettings(max_bytes=1)).put(read(b"a\n1\n"), "acme")
+    store.close()
+
+
+def test_too_long_a_page_is_refused(tables: TableStore) -> None:
+    """The limit has a name."""
+    table_id = tables.put(read(b"a\n1\n"), "acme")
+    with pytest.raises(TooLarge, match="max_rows_per_query allows 500"):
+        tables.rows(table_id, "acme", [], first=501)

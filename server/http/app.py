@@ -1,0 +1,63 @@
+"""The routes."""
+
+from dataclasses import dataclass
+
+from prometheus_client import CollectorRegistry
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from headworks.graphql.schema import Graph
+from headworks.policy.identity import Identifier
+from headworks.server.http.bundle_route import BundleSource, bundle_handler
+from headworks.server.http.front import Front, HttpObserver
+from headworks.server.http.gate import Gate
+from headworks.server.http.graphql_route import graphiql_page, graphql_handler
+from headworks.server.http.probes import Readiness, live_probe, metrics_page, ready_probe
+from headworks.server.http.replies import MASKED, refusal
+from headworks.server.http.settings import HttpSettings
+
+BUNDLE_PATH = "/bundles/headworks.tar.gz"
+REASONS = {
+    404: ("NOT_FOUND", "no such path"),
+    405: ("BAD_METHOD", "not by this method"),
+    500: ("INTERNAL", MASKED),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class HttpParts:
+    """What the routes serve."""
+
+    graph: Graph
+    bundles: BundleSource
+    readiness: Readiness
+    registry: CollectorRegistry
+    identifier: Identifier
+    observer: HttpObserver
+
+
+def _http_error(request: Request, error: Exception) -> Response:
+    """In our form. What nobody expected is raised on by Starlette after this answer, so that `Front` notes it."""
+    status, headers = (error.status_code, error.headers) if isinstance(error, HTTPException) else (500, None)
+    reason, message = REASONS.get(status, ("BAD_REQUEST", "the request cannot be answered"))
+    return refusal(status, reason, message, headers)
+
+
+def build_app(settings: HttpSettings, parts: HttpParts) -> Front:
+    """The ASGI application. Probes and metrics pass the gate by: they answer while everything else is full."""
+    gate = Gate(settings, parts.identifier)
+    routes = [
+        Route("/graphql", gate.guard(graphql_handler(parts.graph)), methods=["POST"]),
+        Route(BUNDLE_PATH, gate.guard(bundle_handler(parts.bundles)), methods=["GET"]),
+        Route("/metrics", metrics_page(parts.registry), methods=["GET"]),
+        Route("/livez", live_probe(), methods=["GET"]),
+        Route("/readyz", ready_probe(parts.readiness), methods=["GET"]),
+    ]
+    if settings.has_graphiql:
+        routes.append(Route("/graphql", graphiql_page(), methods=["GET"]))
+    app = Starlette(routes=routes, exception_handlers={HTTPException: _http_error, Exception: _http_error})
+    app.router.redirect_slashes = False
+    return Front(app, {route.path for route in routes}, settings, parts.observer)

@@ -1,0 +1,86 @@
+"""GraphQL over HTTP: one JSON request in, one JSON response out.
+
+Source: GraphQL over HTTP, working draft; media types and status codes from its sections 5 and 6.
+"""
+
+import json
+from collections.abc import Awaitable, Callable
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from strawberry.http.ides import get_graphql_ide_html
+
+from headworks.graphql.schema import Graph, GraphqlRequest
+from headworks.policy.identity import Caller
+from headworks.server.http.gate import Handler
+from headworks.server.http.replies import encode, refusal
+
+GRAPHQL_JSON = "application/graphql-response+json"
+
+
+class BadGraphqlRequest(Exception):
+    """The body is no GraphQL request; the message says why without repeating it."""
+
+
+def _no_constant(name: str) -> None:
+    raise BadGraphqlRequest(f"{name} is no JSON")
+
+
+def parse_request(body: bytes) -> GraphqlRequest:
+    """Read {"query", "variables", "operationName"}; other keys are left alone. Pure.
+
+    Raises:
+        BadGraphqlRequest: not UTF-8, not JSON, nested too deep, not an object, or a key of the wrong kind.
+    """
+    try:
+        request = json.loads(body.decode("utf-8"), parse_constant=_no_constant)
+        if b"\\u" in body:  # an escape can write a lone surrogate, which is no text
+            json.dumps(request, ensure_ascii=False).encode("utf-8")
+    except (ValueError, RecursionError) as error:
+        raise BadGraphqlRequest("the body is not JSON in UTF-8, or nested too deep") from error
+    match request:
+        case list():
+            raise BadGraphqlRequest("batches are not served; send one request at a time")
+        case {"query": str() as query}:
+            variables, name = request.get("variables"), request.get("operationName")
+        case _:
+            raise BadGraphqlRequest('the body is an object with "query", a string')
+    if not (variables is None or isinstance(variables, dict)) or not (name is None or isinstance(name, str)):
+        raise BadGraphqlRequest('"variables" is an object and "operationName" a string, or they are left out')
+    return GraphqlRequest(query, variables, name or None)
+
+
+def graphql_handler(graph: Graph) -> Handler:
+    """Answer POST /graphql.
+
+    A cross-site form cannot send application/json without a preflight, which nobody answers here; so the
+    media type is insisted on.
+    """
+
+    async def handle(request: Request, body: bytes, caller: Caller) -> Response:
+        media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if media_type != "application/json":
+            return refusal(415, "BAD_REQUEST", "the content type is application/json")
+        try:
+            asked = parse_request(body)
+        except BadGraphqlRequest as bad:
+            return refusal(400, "BAD_REQUEST", str(bad))
+        answer = await graph.answer(asked, caller)
+        is_new = GRAPHQL_JSON in request.headers.get("accept", "")
+        return Response(
+            encode(answer),
+            status_code=400 if is_new and "data" not in answer else 200,
+            media_type=GRAPHQL_JSON if is_new else "application/json",
+        )
+
+    return handle
+
+
+def graphiql_page() -> Callable[[Request], Awaitable[Response]]:
+    """Answer GET /graphql with GraphiQL."""
+    page = get_graphql_ide_html(graphql_ide="graphiql")
+
+    async def serve(request: Request) -> Response:
+        return HTMLResponse(page)
+
+    return serve

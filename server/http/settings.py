@@ -1,0 +1,35 @@
+"""Limits of the HTTP side."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class HttpSettings:
+    """Where HTTP is served, and every bound on a peer."""
+
+    host: str = "127.0.0.1"
+    """Loopback; another address wants TLS and keys, which `main.py` insists on."""
+    port: int = 8080
+    """0 takes a free one, which `HttpServer.port` then tells."""
+    backlog: int = 128
+    """Connections that the kernel keeps waiting to be accepted."""
+    max_connections: int = 256
+    """Open connections; one more is answered 503 and closed. Each costs at most about 128 KiB of buffers."""
+    max_concurrent_requests: int = 64
+    """GraphQL and bundle requests at once, a turn counting as one; probes and metrics are always answered."""
+    max_url_bytes: int = 2_048
+    """Path and query; our longest path has 25."""
+    max_header_bytes: int = 16_384
+    """All header lines of a request; enough for any token, and as much as other servers take."""
+    max_body_bytes: int = 262_144
+    """Of a GraphQL request: four text parts of 64 KiB, which is as much as the contract takes in a message."""
+    header_timeout_seconds: float = 10.0
+    """From the connection, or from a request's first byte, to the end of its headers."""
+    keep_alive_seconds: int = 15
+    """How long a connection may idle between requests; longer than a scrape or poll takes to come back in bursts."""
+    request_timeout_seconds: float = 120.0
+    """Reading the body and answering; a whole turn has to fit."""
+    retry_after_seconds: int = 1
+    """What a caller that met a limit is told to wait."""
+    has_graphiql: bool = False
+    """Serve the GraphiQL page on GET /graphql; its scripts come from a CDN, so it is for development."""

@@ -1,0 +1,189 @@
+"""POST /graphql on a real server."""
+
+import asyncio
+import json
+
+import httpx
+import pytest
+
+from headworks.server.http.graphql_route import GRAPHQL_JSON
+from headworks.server.http.settings import HttpSettings
+from tests.fakes.graph import AnsweringTurns, HangingTurns
+from tests.server.http.conftest import BOB_KEY, Serve, Serving, raw
+
+TABLE = '{ table(id: "%s") { __typename ... on Table { id profile { rows } } ... on TableNotFound { message } } }'
+TURN = "mutation T($i: TurnInput!) { turn(input: $i) { ... on TurnFinished { text } } }"
+BAD_BODIES = [
+    b"",
+    b"not json",
+    b'{"query": "{ __typename }"',
+    b"[]",
+    b'[{"query": "{ __typename }"}]',
+    b'"query"',
+    b"7",
+    b"{}",
+    b'{"query": null}',
+    b'{"query": ["{ __typename }"]}',
+    b'{"query": "{ __typename }", "variables": []}',
+    b'{"query": "{ __typename }", "operationName": 7}',
+    b'{"query": "{ __typename }", "variables": {"x": NaN}}',
+    b'{"query": "{ __typename }", "variables": {"x": ' + b"9" * 5_000 + b"}}",
+    b'{"query": "\\ud800"}',
+    b'{"query": "\xff"}',
+    b'{"query": ' + b"[" * 50_000,
+    '{"query": "{ __typename }"}'.encode("utf-16"),
+]
+
+
+async def test_a_known_table_is_answered(serve: Serve) -> None:
+    """The plain case, with the key of its owner."""
+    serving = await serve(Serving())
+    response = await serving.ask(TABLE % "tbl-orders")
+    assert response.status_code == 200
+    assert response.headers["content-type"] == "application/json"
+    assert response.json() == {
+        "data": {"table": {"__typename": "Table", "id": "tbl-orders", "profile": {"rows": 4}}},
+    }
+
+
+async def test_somebody_elses_table_looks_like_no_table(serve: Serve) -> None:
+    """Byte for byte: neither body nor status tells which ids exist."""
+    serving = await serve(Serving())
+    serving.client.headers["authorization"] = f"Bearer {BOB_KEY}"
+    theirs, unknown = await serving.ask(TABLE % "tbl-orders"), await serving.ask(TABLE % "tbl-missing")
+    assert theirs.json()["data"]["table"]["__typename"] == "TableNotFound"
+    assert (theirs.status_code, theirs.content) == (unknown.status_code, unknown.content)
+
+
+async def test_a_turn_runs_as_the_caller_of_the_key(serve: Serve) -> None:
+    """Identity comes from the credentials, never from the request's body."""
+    turns = AnsweringTurns()
+    serving = await serve(Serving(turns=turns))
+    response = await serving.ask(TURN, i={"text": ["How many?"]})
+    assert response.json() == {"data": {"turn": {"text": "310 orders."}}}
+    assert (turns.asked[0][0].tenant, turns.asked[0][0].subject) == ("acme", "ada")
+
+
+@pytest.mark.parametrize("body", BAD_BODIES, ids=range(len(BAD_BODIES)))
+async def test_a_malformed_body_is_a_bad_request(serve: Serve, body: bytes) -> None:
+    """P12: whatever is sent, the answer is ours, and the next request on the connection works."""
+    serving = await serve(Serving())
+    response = await serving.client.post("/graphql", content=body, headers={"content-type": "application/json"})
+    assert (response.status_code, response.json()["reason"]) == (400, "BAD_REQUEST")
+    assert (await serving.ask("{ __typename }")).json() == {"data": {"__typename": "Query"}}
+
+
+async def test_a_form_is_no_graphql_request(serve: Serve) -> None:
+    """A page of another site may send text/plain without asking; it may not run a turn so."""
+    turns = AnsweringTurns()
+    serving = await serve(Serving(turns=turns, allow_loopback=True))
+    body = json.dumps({"query": TURN, "variables": {"i": {"text": ["x"]}}})
+    response = await serving.client.post("/graphql", content=body, headers={"content-type": "text/plain"})
+    assert response.status_code == 415
+    assert turns.asked == []
+
+
+async def test_an_oversized_body_is_refused_by_its_header(serve: Serve) -> None:
+    """Nothing of it has to be sent for that."""
+    serving = await serve(Serving(settings=HttpSettings(port=0, max_body_bytes=100)))
+    key = serving.client.headers["authorization"]
+    head = f"POST /graphql HTTP/1.1\r\nhost: x\r\nauthorization: {key}\r\ncontent-length: 101\r\n\r\n"
+    answer = await raw(serving, head.encode())
+    assert answer.startswith(b"HTTP/1.1 413 ")
+    assert b"http.max_body_bytes allows 100" in answer
+
+
+async def test_an_oversized_body_without_a_length_is_cut(serve: Serve) -> None:
+    """A chunked body is counted as it comes, and never held whole."""
+    serving = await serve(Serving(settings=HttpSettings(port=0, max_body_bytes=100)))
+    key = serving.client.headers["authorization"]
+    head = f"POST /graphql HTTP/1.1\r\nhost: x\r\nauthorization: {key}\r\ntransfer-encoding: chunked\r\n\r\n"
+    answer = await raw(serving, head.encode() + b"65\r\n" + b"x" * 0x65 + b"\r\n")
+    assert answer.startswith(b"HTTP/1.1 413 ")
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE", "OPTIONS", "BREW"])
+async def test_only_post_is_served(serve: Serve, method: str) -> None:
+    """A GET could be cached, logged with its query, and sent by any page."""
+    serving = await serve(Serving())
+    response = await serving.client.request(method, "/graphql?query={__typename}")
+    assert response.status_code == 405
+    assert response.headers["allow"] == "POST"
+
+
+async def test_graphiql_is_served_only_when_set(serve: Serve) -> None:
+    """It is a page for developers."""
+    serving = await serve(Serving(settings=HttpSettings(port=0, has_graphiql=True)))
+    response = await serving.client.get("/graphql", headers={"accept": "text/html"})
+    assert response.status_code == 200
+    assert "GraphiQL" in response.text
+    assert (await serving.ask("{ __typename }")).status_code == 200
+
+
+async def test_a_deep_query_and_an_alias_flood_are_refused(serve: Serve) -> None:
+    """The guard of the graph holds over HTTP too."""
+    serving = await serve(Serving())
+    deep = await serving.ask("{ a " * 13 + "}" * 13)
+    flood = await serving.ask("{ " + " ".join(f"a{n}: __typename" for n in range(16)) + " }")
+    assert deep.json()["errors"][0]["extensions"]["code"] == "TOO_DEEP"
+    assert flood.json()["errors"][0]["extensions"]["code"] == "TOO_MANY_ALIASES"
+
+
+async def test_the_newer_media_type_gets_its_status_code(serve: Serve) -> None:
+    """GraphQL over HTTP, section 6: with application/graphql-response+json a bad document is a 400."""
+    serving = await serve(Serving())
+    serving.client.headers["accept"] = GRAPHQL_JSON
+    bad, good = await serving.ask("{ nothing }"), await serving.ask("{ __typename }")
+    assert (bad.status_code, good.status_code) == (400, 200)
+    assert bad.headers["content-type"] == good.headers["content-type"] == GRAPHQL_JSON
+
+
+async def test_a_turn_ends_when_its_client_leaves(serve: Serve) -> None:
+    """Cancel reaches the engine also when the peer just goes; the permit comes back."""
+    turns = HangingTurns()
+    serving = await serve(Serving(turns=turns))
+    asking = asyncio.create_task(serving.ask(TURN, i={"text": ["x"]}))
+    await turns.is_running.wait()
+    asking.cancel()
+    await turns.was_cancelled.wait()
+    await serving.until_answered(1)
+    assert serving.observer.finished == [("POST", "/graphql", 499)]  # type: ignore[attr-defined]
+
+
+async def test_a_turn_past_the_time_limit_is_cancelled(serve: Serve) -> None:
+    """A request holds its slot for a bounded time."""
+    turns = HangingTurns()
+    serving = await serve(Serving(turns=turns, settings=HttpSettings(port=0, request_timeout_seconds=0.2)))
+    response = await serving.ask(TURN, i={"text": ["x"]})
+    assert (response.status_code, response.json()["reason"]) == (504, "TIMED_OUT")
+    assert turns.was_cancelled.is_set()
+
+
+async def test_a_full_server_answers_503_and_probes_still_work(serve: Serve) -> None:
+    """Excess is refused at once and told when to come back; health does not queue behind work."""
+    turns = HangingTurns()
+    serving = await serve(Serving(turns=turns, settings=HttpSettings(port=0, max_concurrent_requests=1)))
+    asking = asyncio.create_task(serving.ask(TURN, i={"text": ["x"]}))
+    await turns.is_running.wait()
+    refused = await serving.ask("{ __typename }")
+    assert (refused.status_code, refused.json()["reason"]) == (503, "TOO_MANY")
+    assert refused.headers["retry-after"] == "1"
+    assert (await serving.client.get("/livez")).status_code == 200
+    asking.cancel()
+    await turns.was_cancelled.wait()
+    await serving.until_answered(3)
+    assert (await serving.ask("{ __typename }")).status_code == 200
+
+
+async def test_stopping_cancels_what_outlives_the_grace(serve: Serve) -> None:
+    """The client gets an answer, not a reset, and nothing is left behind."""
+    turns = HangingTurns()
+    serving = await serve(Serving(turns=turns))
+    asking = asyncio.create_task(serving.ask(TURN, i={"text": ["x"]}))
+    await turns.is_running.wait()
+    await serving.server.stop(0.1)
+    assert turns.was_cancelled.is_set()
+    response = await asking
+    assert (response.status_code, response.json()["reason"]) == (503, "DRAINING")
+    with pytest.raises(httpx.ConnectError):
+        await serving.client.get("/livez")

@@ -1,10 +1,10 @@
 """What the facade needs from the gateway. The adapters stand in `server/main.py`."""
 
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Protocol
 
 from headworks.intake.finding import TableProfile
+from headworks.intake.table.filters import Filter
 from headworks.policy.identity import Caller
 from headworks.policy.verdict import Verdict
 
@@ -15,29 +15,6 @@ class TableView:
 
     table_id: str
     profile: TableProfile
-
-
-class Operator(StrEnum):
-    """How a filter compares a cell with its value."""
-
-    EQ = "EQ"
-    NE = "NE"
-    LT = "LT"
-    LE = "LE"
-    GT = "GT"
-    GE = "GE"
-    CONTAINS = "CONTAINS"
-    IS_NULL = "IS_NULL"
-
-
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """One condition; several all hold."""
-
-    column: str
-    operator: Operator
-    value: str | None
-    """As text, read as the column's type; None only with IS_NULL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +52,8 @@ class RowPage:
 class FilterFault:
     """A filter that the table cannot be asked."""
 
-    filter: int
-    """Which one, from 0."""
+    filter: int | None
+    """Which one, from 0; None where only the whole condition was seen to fail."""
     message: str
     """One sentence for the caller."""
 

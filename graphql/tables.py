@@ -7,8 +7,9 @@ import strawberry
 from strawberry import federation
 
 from headworks.graphql.context import RequestContext, RequestInfo
-from headworks.graphql.ports import Filter, FilterFault, Operator, Row, RowPage, RowsRequest, TableView
+from headworks.graphql.ports import FilterFault, Row, RowPage, RowsRequest, TableView
 from headworks.intake import finding
+from headworks.intake.table.filters import Filter, Operator
 
 CURSOR = re.compile(r"row:(0|[1-9][0-9]{0,17})")
 
@@ -107,7 +108,7 @@ class TableNotFound:
 
 @strawberry.type(description="The table cannot be asked this.")
 class BadFilter:
-    filter: int = strawberry.field(description="Which of the filters, from 0.")
+    filter: int | None = strawberry.field(description="Which of the filters, from 0; null when it is not known.")
     message: str
 
 

@@ -5,10 +5,8 @@ from collections.abc import Callable, Mapping
 
 from headworks.graphql.ports import (
     Failed,
-    Filter,
     FilterFault,
     Finished,
-    Operator,
     ResolverFault,
     Row,
     RowPage,
@@ -18,6 +16,7 @@ from headworks.graphql.ports import (
     TurnRequest,
 )
 from headworks.intake.finding import Column, TableProfile
+from headworks.intake.table.filters import Filter, Operator
 from headworks.policy.identity import AuthenticatedBy, Caller
 from headworks.policy.verdict import Verdict
 

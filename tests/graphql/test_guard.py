@@ -41,6 +41,12 @@ async def test_a_query_deep_through_fragments_is_refused() -> None:
     assert await code(fanned_out(20, "__typename")) == "TOO_DEEP"
 
 
+async def test_a_fragment_weighed_once_counts_where_it_is_deeper() -> None:
+    """Spread first at the top, where it fits, and then further down, where it does not."""
+    deep = "{ a " * 8 + "}" * 8
+    assert await code(f"{{ ...f b {{ b {{ b {{ b {{ ...f }} }} }} }} }} fragment f on Query {deep}") == "TOO_DEEP"
+
+
 async def test_a_fragment_that_spreads_itself_is_refused() -> None:
     """The guard runs before validation would find the cycle, so it must end by itself."""
     assert await code("{ ...a } fragment a on Query { ...b } fragment b on Query { ...a }") == "TOO_DEEP"

@@ -1,0 +1,1 @@
+"""HTTP beside gRPC: GraphQL, the policy bundle, probes and metrics."""

@@ -1,0 +1,85 @@
+"""Pictures in, printed lines and labels out."""
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from dataclasses import dataclass
+
+from headworks.intake.errors import TooLarge
+from headworks.intake.finding import Finding, Label, Seen, TextLine
+from headworks.intake.image.clip import ClipModel, ImageTextModel
+from headworks.intake.image.header import tell_format
+from headworks.intake.image.ocr import OcrModel
+from headworks.intake.image.picture import ImageSettings, Picture, decode
+from headworks.intake.models.store import ModelKind, ModelStore
+from headworks.intake.onnx.provider import OnnxSettings
+from headworks.intake.span import ImageOrigin, Modality, Span
+from headworks.intake.work import WorkPool
+
+
+@dataclass(frozen=True, slots=True)
+class ImageModels:
+    """What reads pictures; shared by all turns."""
+
+    ocr: OcrModel
+    image_text: ImageTextModel | None
+    """None when no CLIP model is in the store: pictures get no labels then."""
+
+    @classmethod
+    def load(cls, store: ModelStore, settings: OnnxSettings) -> "ImageModels":
+        """Open the store's OCR model, and its CLIP model if it has one.
+
+        Raises:
+            ModelMissing: no OCR model, or a damaged one of either kind.
+            NoProvider: none of the wanted execution providers is usable.
+        """
+        has_clip = any(model.kind is ModelKind.CLIP for model, _ in store.models())
+        return cls(OcrModel.load(store, settings), ClipModel.load(store, settings) if has_clip else None)
+
+
+class ImagePreprocessor:
+    """Reads one picture and yields one `Seen` at its end."""
+
+    def __init__(self, part: int, models: ImageModels, pool: WorkPool, settings: ImageSettings) -> None:
+        self._part = part
+        self._models = models
+        self._pool = pool
+        self._settings = settings
+
+    async def process(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[Finding, None]:
+        """See `Preprocessor`."""
+        data = bytearray()
+        async for chunk in chunks:
+            data += chunk
+            if len(data) > self._settings.max_bytes:
+                raise TooLarge("intake.image.max_bytes", self._settings.max_bytes, len(data))
+            if len(data) - len(chunk) < 12:
+                tell_format(bytes(data[:12]), self._part)
+        yield await self._pool.run(self._see, bytes(data))
+
+    def _see(self, data: bytes) -> Seen:
+        picture = decode(data, self._part, self._settings)
+        lines = self._models.ocr.read(picture.pixels, self._settings.max_lines)
+        model = self._models.image_text
+        labels = model.labels(picture.pixels) if model else ()
+        return Seen(
+            self._part,
+            picture.format.value,
+            picture.width,
+            picture.height,
+            lines,
+            labels,
+            write_spans(self._part, picture, lines, labels),
+        )
+
+
+def write_spans(
+    part: int, picture: Picture, lines: tuple[TextLine, ...], labels: tuple[Label, ...]
+) -> tuple[Span, ...]:
+    """One span with the best label of each set, if there are any, then one a printed line."""
+    best = {label.set_name: label.name for label in reversed(labels)}
+    spans = []
+    if best:
+        whole = ImageOrigin(0, 0, picture.width, picture.height)
+        text = "looks like: " + ", ".join(best[name] for name in dict.fromkeys(one.set_name for one in labels))
+        spans.append(Span(Modality.IMAGE, part, text, whole))
+    spans += [Span(Modality.IMAGE, part, line.text, line.box, line.confidence) for line in lines]
+    return tuple(spans)

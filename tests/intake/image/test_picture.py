@@ -1,0 +1,133 @@
+"""Bytes to pixels."""
+
+import zlib
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from headworks.intake.errors import BadMedia, TooLarge
+from headworks.intake.image.header import PictureFormat, read_header
+from headworks.intake.image.picture import ImageSettings, decode
+from tests.intake.image.pictures import PNG, chunk, draw, encode, png_that_claims
+
+WIDE = draw(["Hello"], (120, 60))
+GOOD = {
+    "png": encode(WIDE, "PNG"),
+    "jpeg": encode(WIDE, "JPEG"),
+    "progressive": encode(WIDE, "JPEG", progressive=True),
+    "webp": encode(WIDE, "WEBP"),
+    "lossless": encode(WIDE, "WEBP", lossless=True),
+    "extended": encode(WIDE.convert("RGBA"), "WEBP", lossless=True, exact=True, icc_profile=b"x" * 40),
+}
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_header_says_what_pillow_sees(name: str) -> None:
+    """The size that the limit is held to is the size that gets decoded."""
+    header = read_header(GOOD[name], 1)
+    assert (header.width, header.height) == (120, 60)
+    picture = decode(GOOD[name], 1, ImageSettings())
+    assert picture.pixels.shape == (60, 120, 3)
+    assert picture.format is header.format
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        png_that_claims(40_000, 40_000),
+        b"RIFF\xff\xff\x00\x00WEBPVP8X\x0a\x00\x00\x00\x00\x00\x00\x00" + b"\xff\x3f\x00" * 2 + bytes(40),
+        b"\xff\xd8\xff\xe0\x00\x04\x00\x00\xff\xc0\x00\x11\x08\xff\xff\xff\xff\x03" + bytes(20),
+    ],
+)
+def test_huge_raster_is_refused_from_its_header(data: bytes) -> None:
+    """V1: a small file that claims a huge raster costs nothing."""
+    with pytest.raises(TooLarge, match=r"intake\.image\.max_pixels allows 40000000"):
+        decode(data, 1, ImageSettings())
+
+
+def test_camera_rotation_is_undone() -> None:
+    """OCR and boxes are in the picture as a person sees it."""
+    turned = encode(WIDE.transpose(Image.Transpose.ROTATE_90), "JPEG", exif=_orientation(6), quality=95)
+    picture = decode(turned, 1, ImageSettings())
+    assert (picture.width, picture.height) == (120, 60)
+    difference = picture.pixels.astype(int) - np.asarray(WIDE, dtype=int)
+    assert np.abs(difference).mean() < 10
+
+
+def _orientation(value: int) -> Image.Exif:
+    exif = Image.Exif()
+    exif[0x0112] = value
+    return exif
+
+
+@pytest.mark.parametrize(("kind", "name"), [("PNG", "png"), ("WEBP", "webp")])
+def test_first_frame_of_a_moving_picture_is_read(kind: str, name: str) -> None:
+    """A person sees it first, and one frame bounds the work."""
+    frames = [Image.new("RGB", (20, 10), "red"), Image.new("RGB", (20, 10), "blue")]
+    data = encode(frames[0], kind, save_all=True, append_images=frames[1:], lossless=True)
+    picture = decode(data, 1, ImageSettings())
+    assert picture.format is PictureFormat(name)
+    assert tuple(picture.pixels[0, 0]) == (255, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("image", "expected"),
+    [
+        (Image.new("RGBA", (4, 4), (0, 0, 0, 0)), (255, 255, 255)),
+        (Image.new("LA", (4, 4), (0, 128)), (127, 127, 127)),
+        (Image.new("L", (4, 4), 7), (7, 7, 7)),
+        (Image.new("1", (4, 4), 1), (255, 255, 255)),
+        (Image.new("P", (4, 4), 0), (0, 0, 0)),
+        (Image.fromarray(np.full((4, 4), 0x8000, np.uint16)), (128, 128, 128)),
+    ],
+)
+def test_every_kind_of_pixel_becomes_rgb(image: Image.Image, expected: tuple[int, ...]) -> None:
+    """What is transparent lies on white, and 16 bits are scaled, not clipped: else dark text vanishes."""
+    picture = decode(encode(image, "PNG"), 1, ImageSettings())
+    assert tuple(picture.pixels[0, 0]) == expected
+
+
+BAD = {
+    "empty": (b"", "no bytes came"),
+    "short": (PNG, "8 bytes are too few"),
+    "gif": (encode(WIDE, "GIF"), "not a PNG, JPEG or WebP"),
+    "garbage": (bytes(range(256)), "not a PNG, JPEG or WebP"),
+    "wav": (b"RIFF\x24\x00\x00\x00WAVEfmt " + bytes(40), "not a PNG, JPEG or WebP"),
+    "png header cut": (GOOD["png"][:20], "PNG ends in its header"),
+    "jpeg header cut": (GOOD["jpeg"][:40], "JPEG ends in its header"),
+    "webp header cut": (GOOD["webp"][:20], "WEBP ends in its header"),
+    "no size": (png_that_claims(0, 5), "0 x 5 pixels"),
+    "png cut": (GOOD["png"][:-60], "PNG is cut short or damaged"),
+    "jpeg cut": (GOOD["jpeg"][:-60], "JPEG is cut short or damaged"),
+    "webp cut": (GOOD["webp"][:-60], "WEBP is cut short or damaged"),
+    "too little data": (png_that_claims(500, 500), "PNG is cut short or damaged"),
+    "text bomb": (
+        GOOD["png"][:33] + chunk(b"zTXt", b"a\0\0" + zlib.compress(bytes(200_000_000))) + GOOD["png"][33:],
+        "PNG is cut short or damaged",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_picture_names_the_fault(case: str) -> None:
+    """V4: whatever the bytes are, the sender gets a sentence."""
+    data, sentence = BAD[case]
+    with pytest.raises(BadMedia, match=f"image 2: .*{sentence}"):
+        decode(data, 2, ImageSettings())
+
+
+@settings(deadline=None)
+@given(data=st.data())
+def test_any_damage_is_a_listed_error_or_a_picture(data: st.DataObject) -> None:
+    """V4: no changed byte gives another error."""
+    whole = bytearray(data.draw(st.sampled_from(list(GOOD.values()))))
+    for _ in range(data.draw(st.integers(1, 4))):
+        whole[data.draw(st.integers(0, min(len(whole) - 1, 400)))] = data.draw(st.integers(0, 255))
+    try:
+        picture = decode(bytes(whole[: data.draw(st.integers(0, len(whole)))]), 1, ImageSettings(max_pixels=200_000))
+    except (BadMedia, TooLarge):
+        return
+    assert picture.pixels.shape[0] * picture.pixels.shape[1] <= 200_000

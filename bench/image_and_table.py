@@ -114,8 +114,8 @@ def _page(receipt: bytes) -> bytes:
 
 def _write_table(path: Path, megabytes: int) -> None:
     query = (
-        "CREATE TABLE t AS SELECT range AS id, DATE '2020-01-01' + (range % 2000)::INTEGER AS day, hash(range) % 100000 "
-        "/ 100 AS price, 'customer ' || hash(range) % 5000 AS name, range % 7 = 0 AS paid FROM range($rows)"
+        "CREATE TABLE t AS SELECT range AS id, DATE '2020-01-01' + (range % 2000)::INTEGER AS day, hash(range) "
+        "% 100000 / 100 AS price, 'customer ' || hash(range) % 5000 AS name, range % 7 = 0 AS paid FROM range($rows)"
     )
     with duckdb.connect() as database:
         database.execute(query, {"rows": megabytes * 20_000})

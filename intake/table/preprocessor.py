@@ -1,5 +1,6 @@
 """Tables in, profile and sample rows out."""
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 
 from headworks.intake.finding import Finding, Read
@@ -30,6 +31,7 @@ class TablePreprocessor:
         self._pool = pool
         self._count = count
         self._settings = settings
+        self._is_over = False
 
     async def process(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[Finding, None]:
         """See `Preprocessor`."""
@@ -40,6 +42,7 @@ class TablePreprocessor:
             upload.finish()
             finding = await self._pool.run(self._read, upload)
         finally:
+            self._is_over = True
             upload.close()
         yield finding
 
@@ -51,6 +54,10 @@ class TablePreprocessor:
         except BaseException:
             table.close()
             raise
+        if self._is_over:
+            # The turn ended while DuckDB worked: nobody will ask for this table.
+            table.close()
+            raise asyncio.CancelledError
         table_id = self._store.put(table, self._owner)
         return Read(self._part, table_id, table.profile, self._spans(table, text))
 

@@ -1,5 +1,7 @@
 """A table part from bytes to spans."""
 
+import asyncio
+import threading
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
@@ -12,6 +14,7 @@ from headworks.intake.span import Modality, TableOrigin
 from headworks.intake.table.preprocessor import TablePreprocessor
 from headworks.intake.table.settings import TableSettings
 from headworks.intake.table.store import TableStore, TableStoreSettings
+from headworks.intake.table.table import Table
 from headworks.intake.table.text import write_text
 from headworks.intake.work import WorkPool, WorkSettings
 from tests.intake.table.test_table import ORDERS
@@ -73,6 +76,51 @@ async def test_bad_table_leaves_nothing_behind(tables: TableStore) -> None:
     with pytest.raises(BadMedia):
         await read(b"a,b,c\n1,2,3\n4,5\n", tables, TableSettings())
     assert (await read(b"a,b\n1,2\n", tables, TableSettings()))[0].profile.rows == 1
+
+
+class SlowCount:
+    """Counts words, once it is let go."""
+
+    def __init__(self) -> None:
+        self.is_asked = threading.Event()
+        self.may_answer = threading.Event()
+
+    def __call__(self, text: str) -> int:
+        self.is_asked.set()
+        self.may_answer.wait(10)
+        return words(text)
+
+
+class CountingStore(TableStore):
+    """Remembers how many tables it was given."""
+
+    given = 0
+
+    def put(self, table: Table, owner: str) -> str:
+        self.given += 1
+        return super().put(table, owner)
+
+
+async def test_table_of_a_cancelled_turn_is_not_kept() -> None:
+    """C19: a turn that ends while its table is read leaves nothing in the store."""
+    store, count, pool = CountingStore(TableStoreSettings()), SlowCount(), WorkPool("table", WorkSettings())
+
+    async def chunks() -> AsyncIterator[bytes]:
+        yield ORDERS
+
+    async def consume() -> None:
+        async for _ in TablePreprocessor(1, "acme", store, pool, count, TableSettings()).process(chunks()):
+            pass
+
+    task = asyncio.create_task(consume())
+    await asyncio.to_thread(count.is_asked.wait, 10)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    count.may_answer.set()
+    await pool.run(words, "the job before has ended")
+    assert store.given == 0
+    pool.close()
 
 
 cells = st.none() | st.text("ab |\n\t", max_size=20)

@@ -77,6 +77,8 @@ class OpaJudge:
                 reply = await self._ask(question, decision_id)
         except TimeoutError as error:
             raise JudgeUnavailable(NoVerdict.SLOW, decision_id) from error
+        except (aiohttp.ClientConnectionError, ssl.SSLError) as error:  # a bad certificate is a ValueError too
+            raise JudgeUnavailable(NoVerdict.DOWN, decision_id) from error
         except (OddAnswer, ValueError, aiohttp.ClientPayloadError) as error:
             raise JudgeUnavailable(NoVerdict.ODD, decision_id) from error
         except aiohttp.ClientResponseError as error:

@@ -95,7 +95,10 @@ def encode_question(question: Question, max_bytes: int) -> str:
         ValueError: it cannot be written as strict JSON.
         QuestionTooLarge: it is longer than `max_bytes`.
     """
-    text = json.dumps(question_input(question), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    try:
+        text = json.dumps(question_input(question), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except TypeError as error:
+        raise ValueError("the question holds what JSON has no form for") from error
     size = len(text.encode("utf-8"))
     if size > max_bytes:
         raise QuestionTooLarge(f"the question takes {size} bytes, {max_bytes} are allowed")

@@ -119,7 +119,9 @@ class RegorusJudge:
                 engine.add_data_json(json.dumps(sources.data()))
                 self._evaluate(engine, encode_question(probe_question(), self._settings.max_question_bytes))
             except (RuntimeError, OddAnswer) as error:
-                raise PolicyBroken(f"the policy does not compile: {_first_part(error)}") from error
+                raise PolicyBroken(
+                    f"the policy does not compile, or fails on a question about nobody: {_first_part(error)}"
+                ) from error
             self._local.engine = engine
         return engine
 

@@ -4,8 +4,9 @@ Source of paths and bodies: OPA documentation, "REST API", sections "Get a Docum
 """
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from aiohttp import web
@@ -35,10 +36,8 @@ async def opa_server(sources: PolicySources, *, token: str = "") -> AsyncIterato
         reply: dict[str, Any] = {}
         if "provenance" in request.query:
             reply["provenance"] = {"bundles": {"headworks": {"revision": sources.revision}}}
-        try:
+        with suppress(OpaUndefinedError):
             reply["result"] = engine.eval_document(request.match_info["path"].replace("/", "."), body["input"])
-        except OpaUndefinedError:
-            pass
         return web.json_response(reply)
 
     try:
@@ -49,7 +48,9 @@ async def opa_server(sources: PolicySources, *, token: str = "") -> AsyncIterato
 
 
 @asynccontextmanager
-async def http_server(data: Callable[[web.Request], Awaitable[web.StreamResponse]]) -> AsyncIterator[int]:
+async def http_server(
+    data: Callable[[web.Request], Awaitable[web.StreamResponse]], tls: ssl.SSLContext | None = None
+) -> AsyncIterator[int]:
     """Serve /health and, by `data`, /v1/data; gives the port."""
 
     async def health(_: web.Request) -> web.Response:
@@ -58,9 +59,9 @@ async def http_server(data: Callable[[web.Request], Awaitable[web.StreamResponse
     application = web.Application()
     application.router.add_get("/health", health)
     application.router.add_post("/v1/data/{path:.+}", data)
-    runner = web.AppRunner(application, handler_cancellation=True)
+    runner = web.AppRunner(application, handler_cancellation=True, shutdown_timeout=1)
     await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0, shutdown_timeout=1)
+    site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls)
     try:
         await site.start()
         yield runner.addresses[0][1]

@@ -1,0 +1,140 @@
+import json
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from headworks.policy.answer import OddAnswer, parse_json, verdict_from
+from headworks.policy.errors import JudgeUnavailable, NoVerdict
+from headworks.policy.verdict import Obligations, Verdict
+from tests.strategies import json_values
+
+ALLOW = {"allow": True, "reasons": [], "obligations": {"max_output_tokens": 5, "modalities": ["voice", "text"]}}
+REFUSE = {"allow": False, "reasons": ["TRUST_TOO_LOW"], "obligations": {}}
+
+
+def read(document: object) -> Verdict:
+    return verdict_from(document, judge="test", decision_id="d-1", revision="r-1")
+
+
+def test_a_clear_allow_is_an_allow() -> None:
+    """With its obligations, modalities in their fixed order."""
+    assert read(ALLOW) == Verdict(
+        allow=True,
+        decision_id="d-1",
+        reasons=(),
+        judge="test",
+        revision="r-1",
+        obligations=Obligations(max_output_tokens=5, modalities=("text", "voice")),
+    )
+
+
+def test_a_refusal_keeps_its_reasons_and_carries_nothing() -> None:
+    """A refused turn may carry no modality."""
+    verdict = read(REFUSE)
+    assert (verdict.allow, verdict.reasons, verdict.obligations.modalities) == (False, ("TRUST_TOO_LOW",), ())
+
+
+ODD: list[tuple[str, Any]] = [
+    ("nothing", {}),
+    ("null", None),
+    ("a bare boolean", True),
+    ("a list", [ALLOW]),
+    ("allow as text", {**ALLOW, "allow": "true"}),
+    ("allow as a number", {**ALLOW, "allow": 1}),
+    ("allow as null", {**ALLOW, "allow": None}),
+    ("something beside it", {**ALLOW, "deny": True}),
+    ("no reasons", {key: ALLOW[key] for key in ("allow", "obligations")}),
+    ("no obligations", {key: ALLOW[key] for key in ("allow", "reasons")}),
+    ("a refusal without a reason", {**REFUSE, "reasons": []}),
+    ("reasons as text", {**REFUSE, "reasons": "NO"}),
+    ("a sentence for a reason", {**REFUSE, "reasons": ["you may not"]}),
+    ("a reason with a line break", {**REFUSE, "reasons": ["NO\n"]}),
+    ("a reason twice", {**REFUSE, "reasons": ["NO", "NO"]}),
+    ("a reason of 65 letters", {**REFUSE, "reasons": ["N" * 65]}),
+    ("33 reasons", {**REFUSE, "reasons": [f"NO_{number}" for number in range(33)]}),
+    ("an allow that names no modalities", {**ALLOW, "obligations": {}}),
+    ("an unknown obligation", {**ALLOW, "obligations": {"modalities": [], "watermark": True}}),
+    ("an unknown modality", {**ALLOW, "obligations": {"modalities": ["smell"]}}),
+    ("a modality twice", {**ALLOW, "obligations": {"modalities": ["text", "text"]}}),
+    ("a ceiling of zero", {**ALLOW, "obligations": {"modalities": [], "max_input_tokens": 0}}),
+    ("a negative ceiling", {**ALLOW, "obligations": {"modalities": [], "max_input_tokens": -1}}),
+    ("a ceiling that is true", {**ALLOW, "obligations": {"modalities": [], "max_input_tokens": True}}),
+    ("a ceiling in text", {**ALLOW, "obligations": {"modalities": [], "max_input_tokens": "9"}}),
+    ("a ceiling that is no number", {**ALLOW, "obligations": {"modalities": [], "max_input_tokens": float("nan")}}),
+    ("an endless ceiling", {**ALLOW, "obligations": {"modalities": [], "max_input_tokens": float("inf")}}),
+    ("a ceiling that JSON cannot keep", {**ALLOW, "obligations": {"modalities": [], "max_input_tokens": 2**53}}),
+]
+
+
+@pytest.mark.parametrize(("what", "document"), ODD, ids=[what for what, _ in ODD])
+def test_p3_every_odd_answer_is_no_verdict(what: str, document: object) -> None:
+    """P3: there is no shape that nearly counts."""
+    with pytest.raises(JudgeUnavailable) as refused:
+        read(document)
+    assert (refused.value.reason, refused.value.decision_id) == (NoVerdict.ODD, "d-1")
+
+
+@given(json_values)
+def test_no_document_but_the_one_shape_allows(document: object) -> None:
+    """No policy document turns an error into an allow."""
+    try:
+        verdict = read(document)
+    except JudgeUnavailable:
+        return
+    assert not verdict.allow or (isinstance(document, dict) and document["allow"] is True)
+
+
+@given(st.sampled_from(["allow", "reasons", "obligations"]), json_values)
+def test_one_bad_part_never_allows(part: str, value: object) -> None:
+    """A good answer with one part replaced is refused unless that part is good too."""
+    try:
+        verdict = read({**ALLOW, part: value})
+    except JudgeUnavailable:
+        return
+    if part == "allow":
+        assert verdict.allow is (value is True)
+    if part == "obligations":
+        assert isinstance(value, dict)
+        assert isinstance(value["modalities"], list)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "NaN",
+        '{"a": Infinity}',
+        '{"allow": false, "allow": true}',
+        '{"a": {"b": 1, "b": 1}}',
+        "[" * 60000,
+        "1" * 60000,
+        b"\xff\xfe{",
+        b'"\xc3"',
+    ],
+    ids=["empty", "cut", "nan", "infinity", "twice", "twice-inside", "deep", "digits", "bom", "utf8"],
+)
+def test_what_is_not_strict_json_is_odd(text: str | bytes) -> None:
+    """Readers differ on all of these, so none of them is an answer."""
+    with pytest.raises(OddAnswer):
+        parse_json(text, 65536)
+
+
+def test_a_long_answer_is_not_parsed() -> None:
+    """The bound holds before the parser runs."""
+    text = json.dumps(ALLOW)
+    assert parse_json(text, len(text)) == ALLOW
+    with pytest.raises(OddAnswer, match="longer than"):
+        parse_json(text, len(text) - 1)
+
+
+@given(st.binary(max_size=200) | st.text(max_size=200))
+def test_no_bytes_break_the_parser(text: bytes | str) -> None:
+    """Every failure is an OddAnswer."""
+    try:
+        document = parse_json(text, 65536)
+    except OddAnswer:
+        return
+    assume(isinstance(document, dict))

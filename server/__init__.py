@@ -1,0 +1,1 @@
+"""The gateway: a turn from its first step to its last event."""

@@ -1,0 +1,1 @@
+"""The port to the engine, and its adapters, named by technology."""

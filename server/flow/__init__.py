@@ -1,0 +1,1 @@
+"""Whose turn it is, and how much may be spent."""

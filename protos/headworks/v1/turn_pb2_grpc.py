@@ -82,7 +82,7 @@ class TurnServiceServicer:
 
         Order: `setup` first and once; then input; then `end_of_input`, for which a half-close stands as well.
         The first reply is `accepted`; the last one of a turn that ends well is `finished`.
-        Parts of one kind are sent one after the other; parts of different kinds may be interleaved.
+        Text, pictures and tables are sent one part after the other; only audio may be interleaved with them.
         A slow reader and a slow engine hold the sender back through HTTP/2 flow control.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

@@ -52,7 +52,7 @@ class TurnServiceStub:
 
     Order: `setup` first and once; then input; then `end_of_input`, for which a half-close stands as well.
     The first reply is `accepted`; the last one of a turn that ends well is `finished`.
-    Parts of one kind are sent one after the other; parts of different kinds may be interleaved.
+    Text, pictures and tables are sent one part after the other; only audio may be interleaved with them.
     A slow reader and a slow engine hold the sender back through HTTP/2 flow control.
     """
     Normalize: _grpc.StreamUnaryMultiCallable[_turn_pb2.NormalizeRequest, _turn_pb2.NormalizeResponse]
@@ -84,7 +84,7 @@ class TurnServiceAsyncStub(TurnServiceStub):
 
     Order: `setup` first and once; then input; then `end_of_input`, for which a half-close stands as well.
     The first reply is `accepted`; the last one of a turn that ends well is `finished`.
-    Parts of one kind are sent one after the other; parts of different kinds may be interleaved.
+    Text, pictures and tables are sent one part after the other; only audio may be interleaved with them.
     A slow reader and a slow engine hold the sender back through HTTP/2 flow control.
     """
     Normalize: _aio.StreamUnaryMultiCallable[_turn_pb2.NormalizeRequest, _turn_pb2.NormalizeResponse]  # type: ignore[assignment]
@@ -119,7 +119,7 @@ class TurnServiceServicer(metaclass=_abc_1.ABCMeta):
 
         Order: `setup` first and once; then input; then `end_of_input`, for which a half-close stands as well.
         The first reply is `accepted`; the last one of a turn that ends well is `finished`.
-        Parts of one kind are sent one after the other; parts of different kinds may be interleaved.
+        Text, pictures and tables are sent one part after the other; only audio may be interleaved with them.
         A slow reader and a slow engine hold the sender back through HTTP/2 flow control.
         """
 

@@ -1,0 +1,103 @@
+"""An engine with a stated timing model and no model, for load work. Never the default."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from headworks.server.clock import Clock
+from headworks.server.engine.engine import EngineLoad, EngineRequest, FinishReason, Piece, PromptChunk, Sampling
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedSettings:
+    """The timing model: the first token comes `first_token_seconds` after the turn got its place in the batch and
+    its prompt was whole; each later one `gap_seconds` after the one before."""
+
+    first_token_seconds: float = 0.05
+    gap_seconds: float = 0.02
+    max_running: int = 64
+    """Places in the batch; later turns wait, first come first served."""
+    answer_tokens: int = 64
+    """Length of every answer, unless the turn's ceiling is lower."""
+    max_model_tokens: int = 4096
+
+
+class SimulatedEngine:
+    """Answers every turn with the same tokens, over and over."""
+
+    def __init__(self, model: str, token_ids: tuple[int, ...], settings: SimulatedSettings, clock: Clock) -> None:
+        self._model = model
+        self._token_ids = token_ids
+        self._settings = settings
+        self._clock = clock
+        self._places = asyncio.Semaphore(settings.max_running)
+        self._running: dict[str, asyncio.Event] = {}
+        self._waiting = 0
+
+    @property
+    def model(self) -> str:
+        return self._model
+
+    @property
+    def max_model_tokens(self) -> int:
+        return self._settings.max_model_tokens
+
+    async def start(self) -> None:
+        """Nothing to load."""
+
+    async def answer(self, request: EngineRequest, prompt: AsyncIterator[PromptChunk]) -> AsyncGenerator[Piece, None]:
+        async with self._place():
+            aborted = self._running[request.turn_id] = asyncio.Event()
+            try:
+                async for chunk in prompt:
+                    if chunk.is_last:
+                        break
+                async for piece in self._tokens(request.sampling, aborted):
+                    yield piece
+            finally:
+                del self._running[request.turn_id]
+
+    async def abort(self, turn_id: str) -> None:
+        if (aborted := self._running.get(turn_id)) is not None:
+            aborted.set()
+
+    def load(self) -> EngineLoad:
+        return EngineLoad(
+            running=len(self._running),
+            waiting=self._waiting,
+            cache_used=len(self._running) / self._settings.max_running,
+        )
+
+    def is_healthy(self) -> bool:
+        return True
+
+    async def close(self) -> None:
+        for aborted in self._running.values():
+            aborted.set()
+
+    async def _tokens(self, sampling: Sampling, aborted: asyncio.Event) -> AsyncGenerator[Piece, None]:
+        count = min(self._settings.answer_tokens, sampling.max_output_tokens)
+        is_cut = count < self._settings.answer_tokens
+        due = self._clock.now() + self._settings.first_token_seconds
+        for i in range(count):
+            await self._clock.sleep(max(0.0, due - self._clock.now()))
+            due += self._settings.gap_seconds
+            is_last = i + 1 == count or aborted.is_set()
+            finish = (FinishReason.LENGTH if is_cut else FinishReason.STOP) if is_last else None
+            yield Piece((self._token_ids[i % len(self._token_ids)],), finish)
+            if is_last:
+                return
+
+    @asynccontextmanager
+    async def _place(self) -> AsyncGenerator[None, None]:
+        """Hold one place in the batch, counted while it is waited for."""
+        self._waiting += 1
+        try:
+            await self._places.acquire()
+        finally:
+            self._waiting -= 1
+        try:
+            yield
+        finally:
+            self._places.release()

@@ -1,0 +1,234 @@
+"""vLLM in this process: AsyncLLM, fed through StreamingInput while the input is still arriving."""
+
+import asyncio
+import gc
+import os
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headworks.server.engine.engine import EngineLoad, EngineRequest, FinishReason, Piece, PromptChunk, Sampling
+from headworks.server.errors import EngineBroken, EngineUnavailable
+
+if TYPE_CHECKING:
+    from vllm.engine.protocol import StreamingInput
+    from vllm.outputs import RequestOutput
+    from vllm.sampling_params import SamplingParams
+    from vllm.v1.engine.async_llm import AsyncLLM
+    from vllm.v1.metrics.stats import SchedulerStats
+
+
+@dataclass(frozen=True, slots=True)
+class VllmSettings:
+    """Of the embedded vLLM."""
+
+    max_model_tokens: int = 4096
+    """Prompt and answer of one turn; half of what the small default model was trained on, to keep prefill short."""
+    max_turns: int = 64
+    """Turns that hold a place in the batch; a turn whose input still arrives holds one too."""
+    cpu_cache_gibibytes: int = 1
+    """Key/value cache on CPU; 1 GiB holds about 46,000 tokens of the default model."""
+    gpu_memory_share: float = 0.85
+    """Share of the GPU's memory that vLLM may take, in (0, 1]."""
+    is_eager: bool = True
+    """Skip compilation: seconds instead of minutes to start; turn off on a GPU that stays up."""
+    data_type: str = "bfloat16"
+    traces_endpoint: str = ""
+    """OTLP endpoint for vLLM's own spans; empty: it traces nothing."""
+    close_seconds: float = 5.0
+    """How long vLLM's core process may take to end before it is killed."""
+
+
+@dataclass(slots=True)
+class _Answering:
+    """One turn's way through vLLM's stream of outputs."""
+
+    dropped_tokens: int = 0
+    """Tokens to leave out: vLLM samples one after every chunk but the last."""
+    has_whole_prompt: bool = False
+
+    def pieces(self, output: "RequestOutput") -> Piece | None:
+        """Return what this output adds to the answer; vLLM merges outputs that were not fetched in time."""
+        completion = output.outputs[0]
+        skip = min(self.dropped_tokens, len(completion.token_ids))
+        self.dropped_tokens -= skip
+        token_ids = tuple(completion.token_ids[skip:])
+        is_answer = self.has_whole_prompt and self.dropped_tokens == 0
+        reason = completion.finish_reason if is_answer and (token_ids or skip == 0) else None
+        if not token_ids and reason is None:
+            return None
+        return Piece(token_ids, _finish_reason(reason))
+
+
+class VllmEngine:
+    """vLLM's AsyncLLM on one model folder. Its core runs in a process of its own."""
+
+    def __init__(self, folder: Path, model: str, settings: VllmSettings) -> None:
+        self._folder = folder
+        self._model = model
+        self._settings = settings
+        self._llm: AsyncLLM | None = None
+        self._running: set[str] = set()
+        self._stats: SchedulerStats | None = None
+
+    @property
+    def model(self) -> str:
+        return self._model
+
+    @property
+    def max_model_tokens(self) -> int:
+        return self._settings.max_model_tokens
+
+    async def start(self) -> None:
+        try:
+            self._llm = await asyncio.to_thread(self._open)
+        except Exception as error:
+            raise EngineUnavailable(f"vLLM did not start: {error}") from error
+
+    async def answer(self, request: EngineRequest, prompt: AsyncIterator[PromptChunk]) -> AsyncGenerator[Piece, None]:
+        llm = self._ready()
+        answering = _Answering()
+        final = _sampling_params(request.sampling)
+        inputs = _streaming_inputs(prompt, final, answering)
+        trace_headers = request.trace_headers if self._settings.traces_endpoint else None
+        self._running.add(request.turn_id)
+        has_answered = False
+        try:
+            generating = llm.generate(inputs, final, request.turn_id, trace_headers=trace_headers)
+            async with aclosing(generating) as outputs:
+                async for output in outputs:
+                    if (piece := answering.pieces(output)) is not None:
+                        has_answered = True
+                        yield piece
+        except Exception as error:
+            if not _is_from_vllm(error):
+                raise
+            kind = EngineBroken if has_answered else EngineUnavailable
+            raise kind(f"vLLM failed the turn ({type(error).__name__})") from error
+        finally:
+            self._running.discard(request.turn_id)
+
+    async def abort(self, turn_id: str) -> None:
+        if self._llm is not None:
+            await self._llm.abort(turn_id)
+
+    def load(self) -> EngineLoad:
+        stats = self._stats
+        return EngineLoad(
+            running=len(self._running),
+            waiting=stats.num_waiting_reqs if stats and self._running else 0,
+            cache_used=stats.kv_cache_usage if stats and self._running else 0.0,
+        )
+
+    def is_healthy(self) -> bool:
+        return self._llm is not None and not self._llm.errored
+
+    async def close(self) -> None:
+        llm, self._llm = self._llm, None
+        if llm is None:
+            return
+        await asyncio.to_thread(llm.shutdown, self._settings.close_seconds)
+        # AsyncLLM sits in reference cycles; left to interpreter exit, its __del__ runs after its modules are gone.
+        del llm
+        gc.collect()
+
+    def _ready(self) -> "AsyncLLM":
+        if self._llm is None:
+            raise EngineUnavailable("vLLM is not running")
+        return self._llm
+
+    def _open(self) -> "AsyncLLM":
+        os.environ.update(_process_environment(self._settings))
+        from vllm.engine.arg_utils import AsyncEngineArgs
+        from vllm.v1.engine.async_llm import AsyncLLM
+        from vllm.v1.metrics.loggers import StatLoggerBase
+
+        engine = self
+
+        class LoadReader(StatLoggerBase):
+            """Keeps the scheduler's last figures for `load`."""
+
+            def __init__(self, *_: object) -> None:
+                """Take nothing from vLLM's configuration."""
+
+            def record(self, scheduler_stats: "SchedulerStats | None", *_: object, **__: object) -> None:
+                engine._stats = scheduler_stats or engine._stats
+
+            def log_engine_initialized(self) -> None:
+                """Say nothing."""
+
+        arguments = AsyncEngineArgs(
+            model=str(self._folder),
+            served_model_name=[self._model],
+            dtype=self._settings.data_type,  # type: ignore[arg-type]  # vLLM checks the name itself
+            max_model_len=self._settings.max_model_tokens,
+            max_num_seqs=self._settings.max_turns,
+            gpu_memory_utilization=self._settings.gpu_memory_share,
+            enforce_eager=self._settings.is_eager,
+            generation_config="vllm",
+            otlp_traces_endpoint=self._settings.traces_endpoint or None,
+        )
+        return AsyncLLM.from_engine_args(arguments, stat_loggers=[LoadReader])
+
+
+async def _streaming_inputs(
+    prompt: AsyncIterator[PromptChunk], final: "SamplingParams", answering: _Answering
+) -> "AsyncGenerator[StreamingInput, None]":
+    from vllm.engine.protocol import StreamingInput
+    from vllm.inputs import tokens_input
+    from vllm.sampling_params import RequestOutputKind, SamplingParams
+
+    prefill = SamplingParams(
+        max_tokens=1, temperature=0.0, detokenize=False, output_kind=RequestOutputKind.DELTA, ignore_eos=True
+    )
+    async for chunk in prompt:
+        if chunk.is_last:
+            answering.has_whole_prompt = True
+            yield StreamingInput(tokens_input(list(chunk.token_ids)), final)
+            return
+        if chunk.token_ids:
+            answering.dropped_tokens += 1
+            yield StreamingInput(tokens_input(list(chunk.token_ids)), prefill)
+
+
+def _sampling_params(sampling: Sampling) -> "SamplingParams":
+    from vllm.sampling_params import RequestOutputKind, SamplingParams
+
+    return SamplingParams(
+        max_tokens=sampling.max_output_tokens,
+        temperature=sampling.temperature,
+        top_p=sampling.top_p,
+        seed=sampling.seed,
+        detokenize=False,
+        output_kind=RequestOutputKind.DELTA,
+    )
+
+
+def _finish_reason(reason: str | None) -> FinishReason | None:
+    """Translate vLLM's word; "abort" and "error" end the generator by an error of their own."""
+    match reason:
+        case None:
+            return None
+        case "length":
+            return FinishReason.LENGTH
+        case "stop":
+            return FinishReason.STOP
+        case other:
+            raise EngineBroken(f"vLLM ended the turn with {other!r}")
+
+
+def _is_from_vllm(error: Exception) -> bool:
+    return type(error).__module__.startswith("vllm.") or isinstance(error, (ValueError, AssertionError))
+
+
+def _process_environment(settings: VllmSettings) -> dict[str, str]:
+    """What vLLM reads from the environment and from nowhere else."""
+    return {
+        "HF_HUB_OFFLINE": "1",
+        "VLLM_CONFIGURE_LOGGING": os.environ.get("VLLM_CONFIGURE_LOGGING", "0"),
+        "VLLM_CPU_KVCACHE_SPACE": str(settings.cpu_cache_gibibytes),
+        "VLLM_NO_USAGE_STATS": "1",
+        "VLLM_WORKER_MULTIPROC_METHOD": "spawn",
+    }

@@ -1,7 +1,8 @@
 """A judge in this process: the policy compiled by regorus.
 
 An evaluation takes tens of microseconds and holds the interpreter lock, so it runs where it is asked; a thread
-would add its own cost and free nothing. Engines belong to the thread that made them, so each thread has its own.
+would add its own cost and free nothing. An engine may be used and let go only on the thread that made it: the judge
+keeps one for the thread that asked first, and makes one for a single question that comes from any other.
 """
 
 import json
@@ -50,7 +51,8 @@ class RegorusJudge:
         self._sources: PolicySources | None = None
         self._revision = ""
         self._reading = threading.Lock()
-        self._local = threading.local()
+        self._engine: regorus.Engine | None = None
+        self._owner = 0
         self._is_closed = False
 
     @property
@@ -68,7 +70,7 @@ class RegorusJudge:
         Raises:
             PolicyBroken: also when the policy is too slow to run on the event loop.
         """
-        self._compile()
+        self._compile()  # says what is wrong with the policy, where a question says only that it failed
         fastest = min(self._timed_probe() for _ in range(5))
         if fastest > self._settings.max_decision_milliseconds:
             raise PolicyBroken(
@@ -77,9 +79,9 @@ class RegorusJudge:
             )
 
     async def close(self) -> None:
-        """See `Judge`."""
+        """See `Judge`. Call it on the thread that asked first: only there can the engine be let go."""
         self._is_closed = True
-        self._local.__dict__.pop("engine", None)
+        self._forget()
 
     def _timed_probe(self) -> float:
         started = time.perf_counter()
@@ -91,9 +93,8 @@ class RegorusJudge:
         if self._is_closed:
             raise JudgeUnavailable(NoVerdict.DOWN, decision_id)
         try:
-            engine = self._compile()
             text = encode_question(question, self._settings.max_question_bytes)
-            answer = self._evaluate(engine, text)
+            answer = self._evaluate(text)
             if answer == _UNDEFINED:
                 raise JudgeUnavailable(NoVerdict.UNDEFINED, decision_id)
             document = parse_json(answer, self._settings.max_answer_bytes)
@@ -104,26 +105,40 @@ class RegorusJudge:
         return verdict_from(document, judge=NAME, decision_id=decision_id, revision=self._revision)
 
     def _compile(self) -> regorus.Engine:
-        """Return this thread's engine, made at the first call.
+        """Return the engine of this thread, made at the first call.
 
         Raises:
             PolicyBroken: unreadable, or it does not compile; regorus finds some faults only when it evaluates.
         """
-        engine = getattr(self._local, "engine", None)
-        if engine is None:
-            sources = self._read()
-            engine = regorus.Engine()
-            try:
-                for path, text in sources.modules():
-                    engine.add_policy(path, text)
-                engine.add_data_json(json.dumps(sources.data()))
-                self._evaluate(engine, encode_question(probe_question(), self._settings.max_question_bytes))
-            except (RuntimeError, OddAnswer) as error:
-                raise PolicyBroken(
-                    f"the policy does not compile, or fails on a question about nobody: {_first_part(error)}"
-                ) from error
-            self._local.engine = engine
+        here = threading.get_ident()
+        if self._engine is not None and self._owner == here:
+            return self._engine
+        engine = self._new_engine()
+        with self._reading:
+            if self._engine is None:
+                self._engine, self._owner = engine, here
         return engine
+
+    def _new_engine(self) -> regorus.Engine:
+        sources = self._read()
+        probe = encode_question(probe_question(), self._settings.max_question_bytes)
+        engine = regorus.Engine()
+        try:
+            for path, text in sources.modules():
+                engine.add_policy(path, text)
+            engine.add_data_json(json.dumps(sources.data()))
+            engine.set_input_json(probe)
+            engine.eval_rule_as_json(self._settings.rule)
+        except RuntimeError as error:
+            del engine  # here, not wherever the traceback is let go
+            raise PolicyBroken(
+                f"the policy does not compile, or fails on a question about nobody: {_first_part(error)}"
+            ) from error
+        return engine
+
+    def _forget(self) -> None:
+        if self._owner == threading.get_ident():
+            self._engine = None
 
     def _read(self) -> PolicySources:
         with self._reading:
@@ -132,7 +147,8 @@ class RegorusJudge:
                 self._revision = self._sources.revision
             return self._sources
 
-    def _evaluate(self, engine: regorus.Engine, question: str) -> str:
+    def _evaluate(self, question: str) -> str:
+        engine = self._compile()
         try:
             engine.set_input_json(question)
             answer: str = engine.eval_rule_as_json(self._settings.rule)
@@ -142,11 +158,13 @@ class RegorusJudge:
             # A panic in Rust arrives as a BaseException of a class that cannot be imported.
             if type(panic).__name__ != "PanicException":
                 raise
-            self._local.__dict__.pop("engine", None)
+            self._forget()
             raise OddAnswer("the policy engine panicked on this question") from panic
+        finally:
+            del engine  # here, not wherever a traceback is let go
         return answer
 
 
 def _first_part(error: BaseException) -> str:
     """The engine's message without the Rust stack that may follow it."""
-    return str(error.__cause__ or error).partition("\n\nStack backtrace")[0].strip()
+    return str(error).partition("\n\nStack backtrace")[0].strip()

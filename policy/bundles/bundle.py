@@ -79,6 +79,8 @@ def read_bundle(content: bytes, limits: SourceLimits | None = None) -> tuple[Pol
                 if path in files:
                     raise PolicyBroken(f"the bundle holds {path} twice")
                 files[path] = body
+            while stream.read(65536):
+                pass  # tar ends before gzip does, and only gzip's end holds its checksum
     except (tarfile.TarError, EOFError, OSError, ValueError, zlib.error) as error:
         raise PolicyBroken(f"the bundle is damaged ({type(error).__name__})") from error
     revision = _revision(files.pop(MANIFEST, None))

@@ -55,6 +55,7 @@ async def _a_cancelled_question_harms_no_other(judge: Judge, question: Question)
     await asyncio.sleep(0)
     task.cancel()
     await asyncio.wait([task])
+    assert task.done()
     assert _decided(await judge.judge(question)) == expected
     await judge.close()
 

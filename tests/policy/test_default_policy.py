@@ -28,8 +28,10 @@ ROWS: list[dict[str, Any]] = TABLE["rows"]
 
 
 @pytest.fixture(scope="module")
-def judge(folder: Path) -> RegorusJudge:
-    return RegorusJudge(RegorusSettings(folder=folder))
+def judge(folder: Path) -> Iterator[RegorusJudge]:
+    made = RegorusJudge(RegorusSettings(folder=folder))
+    yield made
+    asyncio.run(made.close())
 
 
 @pytest.fixture(scope="module")

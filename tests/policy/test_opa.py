@@ -66,6 +66,7 @@ async def test_opa_and_regorus_give_one_answer_and_revision(folder: Path) -> Non
             assert (theirs.allow, theirs.reasons, theirs.obligations) == (ours.allow, ours.reasons, ours.obligations)
             assert (theirs.judge, theirs.revision) == ("opa", ours.revision)
         await remote.close()
+        await embedded.close()
 
 
 @pytest.mark.skipif(shutil.which("opa") is None, reason="the opa binary is not on PATH")

@@ -147,6 +147,19 @@ async def test_d13_a_trickle_is_slow() -> None:
         assert await reason_of(port, timeout_seconds=0.2) is NoVerdict.SLOW
 
 
+async def test_an_endless_reply_is_cut_at_its_limit() -> None:
+    """It is odd as soon as it is too long, with nothing kept; without the limit it would be slow and large."""
+
+    async def data(request: web.Request) -> web.StreamResponse:
+        reply = web.StreamResponse()
+        await reply.prepare(request)
+        while True:
+            await reply.write(b" " * 65536)
+
+    async with http_server(data) as port:
+        assert await reason_of(port) is NoVerdict.ODD
+
+
 async def test_p3_no_policy_on_the_server_is_undefined() -> None:
     """P3: OPA answers `{}` where there is no such document."""
     async with replying({}) as port:

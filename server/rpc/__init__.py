@@ -1,0 +1,1 @@
+"""gRPC: the only place that knows protobuf."""

@@ -1,0 +1,91 @@
+"""What one gRPC call knows: who calls, over what, and how an error leaves it."""
+
+import logging
+import traceback
+from collections.abc import Mapping
+from ipaddress import ip_address
+from typing import Any
+
+import grpc
+from google.protobuf.any_pb2 import Any as AnyMessage
+from google.protobuf.duration_pb2 import Duration
+from google.rpc.error_details_pb2 import ErrorInfo, RetryInfo
+from google.rpc.status_pb2 import Status as StatusMessage
+
+from headworks.policy.identity import Identifier
+from headworks.server.status import Status, internal_status, status_of
+from headworks.server.steps import Visit
+
+ERROR_DOMAIN = "headworks"
+TURN_ID_KEY = "headworks-turn-id"
+_TRACE_KEYS = ("traceparent", "tracestate")
+_log = logging.getLogger("headworks.rpc")
+
+Context = grpc.aio.ServicerContext[Any, Any]
+
+
+def visit_of(context: Context, identifier: Identifier) -> Visit:
+    """Say who calls, before any message is read.
+
+    Raises:
+        UnknownCaller: no credentials, or none that are valid.
+    """
+    metadata = _metadata(context)
+    is_loopback = is_loopback_peer(context.peer())
+    caller = identifier.identify(metadata, peer_is_loopback=is_loopback)
+    return Visit(
+        caller=caller,
+        is_encrypted=context.auth_context().get("transport_security_type") == [b"ssl"],
+        is_loopback=is_loopback,
+        trace_headers={key: metadata[key] for key in _TRACE_KEYS if key in metadata},
+    )
+
+
+def is_loopback_peer(peer: str) -> bool:
+    """Whether gRPC's name of a peer ("ipv4:127.0.0.1:5000", "ipv6:%5B::1%5D:5000", "unix:") is this machine."""
+    kind, _, rest = peer.partition(":")
+    if kind == "unix":
+        return True
+    host = rest.rpartition(":")[0].replace("%5B", "").replace("%5D", "").strip("[]").partition("%")[0]
+    try:
+        return kind in ("ipv4", "ipv6") and ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _metadata(context: Context) -> Mapping[str, str]:
+    pairs = context.invocation_metadata() or ()
+    return {key: value for key, value in pairs if isinstance(value, str)}
+
+
+async def fail(context: Context, error: Exception, turn_id: str = "") -> None:
+    """End the call with the error's status and its rich details; never returns.
+
+    An error that nobody expected is logged by type and stack, without its message, which may hold user data.
+    """
+    status = status_of(error)
+    if status is None:
+        status = internal_status()
+        stack = [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(error.__traceback__)]
+        _log.error("call.failed", extra={"turn_id": turn_id, "error": type(error).__name__, "stack": stack})
+    details = (("grpc-status-details-bin", _details(status)),)
+    turn = ((TURN_ID_KEY, turn_id),) if turn_id else ()
+    await context.abort(status.code, status.message, trailing_metadata=details + turn)
+
+
+def _details(status: Status) -> bytes:
+    message = StatusMessage(code=status.code.value[0], message=status.message)
+    info = ErrorInfo(reason=status.reason, domain=ERROR_DOMAIN, metadata=status.metadata)
+    message.details.append(_packed(info))
+    if status.retry_after_seconds is not None:
+        seconds, rest = divmod(status.retry_after_seconds, 1)
+        delay = Duration(seconds=int(seconds), nanos=int(rest * 1e9))
+        message.details.append(_packed(RetryInfo(retry_delay=delay)))
+    encoded: bytes = message.SerializeToString()
+    return encoded
+
+
+def _packed(message: ErrorInfo | RetryInfo) -> AnyMessage:
+    packed = AnyMessage()
+    packed.Pack(message)
+    return packed

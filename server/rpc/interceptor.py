@@ -1,0 +1,69 @@
+"""Around every turn call: a turn id and an identity before the first message is read, a status after the last."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+import grpc
+
+from headworks.policy.identity import Identifier
+from headworks.server.rpc.call import TURN_ID_KEY, Context, fail, visit_of
+from headworks.server.steps import Visit
+from headworks.server.turn import new_turn_id
+
+Behaviour = Callable[[AsyncIterator[Any], Context], Awaitable[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What the interceptor found out about the call that runs."""
+
+    turn_id: str
+    visit: Visit
+
+
+current_call: ContextVar[Call] = ContextVar("current_call")
+"""Set for the length of each turn call."""
+
+
+class TurnInterceptor(grpc.aio.ServerInterceptor):
+    """Identifies callers and is the one place where an exception becomes a status. Other services pass it by."""
+
+    def __init__(self, service: str, identifier: Identifier) -> None:
+        """Guard one service.
+
+        Args:
+            service: Its full name ("headworks.v1.TurnService").
+        """
+        self._prefix = f"/{service}/"
+        self._identifier = identifier
+
+    async def intercept_service(
+        self, continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Any]], handler_call_details: Any
+    ) -> Any:
+        """See grpc.aio."""
+        handler = await continuation(handler_call_details)
+        if handler is None or not handler_call_details.method.startswith(self._prefix):
+            return handler
+        serialize = {
+            "request_deserializer": handler.request_deserializer,
+            "response_serializer": handler.response_serializer,
+        }
+        if handler.response_streaming:
+            return grpc.stream_stream_rpc_method_handler(self._guarded(handler.stream_stream), **serialize)
+        return grpc.stream_unary_rpc_method_handler(self._guarded(handler.stream_unary), **serialize)
+
+    def _guarded(self, behaviour: Behaviour) -> Behaviour:
+        async def run(requests: AsyncIterator[Any], context: Context) -> Any:
+            turn_id = new_turn_id()
+            context.set_trailing_metadata(((TURN_ID_KEY, turn_id),))
+            try:
+                current_call.set(Call(turn_id, visit_of(context, self._identifier)))
+                return await behaviour(requests, context)
+            except grpc.aio.AbortError:
+                raise
+            except Exception as error:  # noqa: BLE001  # the border: whatever comes is given a status
+                await fail(context, error, turn_id)
+
+        return run

@@ -1,0 +1,105 @@
+"""The gRPC server: options, services, health and drain."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from headworks.policy.identity import Identifier
+from headworks.server.rpc.interceptor import TurnInterceptor
+from headworks.server.rpc.servicer import TurnService
+from headworks.server.turn import TurnRunner
+from headworks.v1 import turn_pb2
+from headworks.v1.turn_pb2_grpc import add_TurnServiceServicer_to_server
+
+SERVICE_NAME: str = turn_pb2.DESCRIPTOR.services_by_name["TurnService"].full_name
+
+
+@dataclass(frozen=True, slots=True)
+class RpcSettings:
+    """Where gRPC is served, and every bound on a peer."""
+
+    host: str = "127.0.0.1"
+    """Loopback; another address wants TLS and keys, which `main.py` insists on."""
+    port: int = 50051
+    """0 takes a free one, which `RpcServer.port` then tells."""
+    certificate_file: Path | None = None
+    """PEM chain; TLS is on when it is set."""
+    certificate_key_file: Path | None = None
+    """PEM."""
+    max_message_bytes: int = 4 * 1024 * 1024
+    """Of one message, before it is parsed; the contract's chunks are at most 1 MiB, whatever is larger is cut up."""
+    max_connection_streams: int = 128
+    """Calls at once on one connection."""
+    keepalive_seconds: float = 10.0
+    """A silent peer is pinged after this long."""
+    keepalive_timeout_seconds: float = 5.0
+    """A peer that does not answer a ping for this long is gone, and its turns with it."""
+    min_client_ping_seconds: float = 5.0
+    """Clients may ping this often, with or without a call, before they are told to go away."""
+    send_seconds: float = 30.0
+    """How long an event waits for a caller that does not read."""
+
+
+class RpcServer:
+    """TurnService, health and reflection on one port."""
+
+    def __init__(self, settings: RpcSettings, runner: TurnRunner, identifier: Identifier) -> None:
+        self._settings = settings
+        self._health = health.aio.HealthServicer()
+        self._server = grpc.aio.server(
+            interceptors=[TurnInterceptor(SERVICE_NAME, identifier)], options=_options(settings)
+        )
+        add_TurnServiceServicer_to_server(TurnService(runner, settings.send_seconds), self._server)
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        names = (SERVICE_NAME, health.SERVICE_NAME, reflection.SERVICE_NAME)
+        reflection.enable_server_reflection(names, self._server)
+        self.port = 0
+        """The bound port, once started."""
+
+    async def start(self) -> None:
+        """Listen, not serving yet.
+
+        Raises:
+            OSError: the address cannot be taken.
+        """
+        await self.set_serving(False)
+        address = f"{self._settings.host}:{self._settings.port}"
+        try:
+            self.port = self._bind(address)
+        except RuntimeError as error:
+            raise OSError(f"{address} cannot be taken") from error
+        await self._server.start()
+
+    async def set_serving(self, is_serving: bool) -> None:
+        """Say so to everyone who checks or watches health, for the server as a whole and for TurnService."""
+        status = health_pb2.HealthCheckResponse.SERVING if is_serving else health_pb2.HealthCheckResponse.NOT_SERVING
+        for service in ("", SERVICE_NAME):
+            await self._health.set(service, status)
+
+    async def stop(self, grace_seconds: float) -> None:
+        """Take no new call, let the running ones end for so long, then cut them."""
+        await self._server.stop(grace_seconds)
+
+    def _bind(self, address: str) -> int:
+        settings = self._settings
+        if settings.certificate_file is None or settings.certificate_key_file is None:
+            return self._server.add_insecure_port(address)
+        pair = (settings.certificate_key_file.read_bytes(), settings.certificate_file.read_bytes())
+        return self._server.add_secure_port(address, grpc.ssl_server_credentials([pair]))
+
+
+def _options(settings: RpcSettings) -> list[tuple[str, int]]:
+    """Source: grpc/impl/channel_arg_names.h."""
+    return [
+        ("grpc.so_reuseport", 0),
+        ("grpc.max_receive_message_length", settings.max_message_bytes),
+        ("grpc.max_concurrent_streams", settings.max_connection_streams),
+        ("grpc.keepalive_time_ms", int(settings.keepalive_seconds * 1000)),
+        ("grpc.keepalive_timeout_ms", int(settings.keepalive_timeout_seconds * 1000)),
+        ("grpc.keepalive_permit_without_calls", 1),
+        ("grpc.http2.max_pings_without_data", 0),
+        ("grpc.http2.min_recv_ping_interval_without_data_ms", int(settings.min_client_ping_seconds * 1000)),
+    ]

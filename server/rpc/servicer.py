@@ -1,0 +1,83 @@
+"""TurnService: messages in, steps to the turn; events from the turn, messages out."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+
+from headworks.server.errors import TurnTimedOut
+from headworks.server.rpc.call import Context
+from headworks.server.rpc.interceptor import current_call
+from headworks.server.rpc.requests import step_from
+from headworks.server.rpc.responses import normalized_from, response_from
+from headworks.server.steps import Event, Step
+from headworks.server.turn import TurnRunner
+from headworks.v1 import turn_pb2 as pb
+from headworks.v1.turn_pb2_grpc import TurnServiceServicer
+
+
+class TurnService(TurnServiceServicer):
+    """Knows the wire and nothing of what a turn does."""
+
+    def __init__(self, runner: TurnRunner, send_seconds: float) -> None:
+        """Serve turns.
+
+        Args:
+            send_seconds: How long a message may wait for a caller that does not read.
+        """
+        self._runner = runner
+        self._send_seconds = send_seconds
+
+    async def Converse(  # type: ignore[override]  # noqa: N802  # the reader-writer form; the stub knows only generators
+        self, request_iterator: AsyncIterator[pb.ConverseRequest], context: Context
+    ) -> None:
+        call = current_call.get()
+        sender = _Sender(context, self._send_seconds)
+        async with aclosing(_steps(request_iterator)) as steps:
+            await self._runner.converse(
+                call.visit, steps, sender.send, turn_id=call.turn_id, deadline_seconds=context.time_remaining()
+            )
+
+    async def Normalize(  # noqa: N802
+        self, request_iterator: AsyncIterator[pb.NormalizeRequest], context: Context
+    ) -> pb.NormalizeResponse:
+        call = current_call.get()
+        async with aclosing(_steps(request_iterator)) as steps:
+            normalized = await self._runner.normalize(
+                call.visit, steps, turn_id=call.turn_id, deadline_seconds=context.time_remaining()
+            )
+        return normalized_from(normalized)
+
+
+async def _steps(
+    requests: AsyncIterator[pb.ConverseRequest] | AsyncIterator[pb.NormalizeRequest],
+) -> AsyncGenerator[Step, None]:
+    async for request in requests:
+        yield step_from(request)
+
+
+class _Sender:
+    """Numbers messages and writes them one after the other."""
+
+    def __init__(self, context: Context, seconds: float) -> None:
+        self._context = context
+        self._seconds = seconds
+        self._sequence = 0
+        self._writing = asyncio.Lock()
+
+    async def send(self, event: Event) -> None:
+        """Write one event.
+
+        Raises:
+            TurnTimedOut: the caller did not read for too long.
+        """
+        response = response_from(event)
+        if response is None:
+            return
+        async with self._writing:
+            self._sequence += 1
+            response.sequence = self._sequence
+            try:
+                async with asyncio.timeout(self._seconds):
+                    await self._context.write(response)
+            except TimeoutError as error:
+                raise TurnTimedOut("rpc.send_seconds") from error

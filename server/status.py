@@ -1,0 +1,85 @@
+"""Which status each error is. The only place with status codes."""
+
+from dataclasses import dataclass, field
+
+from grpc import StatusCode
+
+from headworks.intake.errors import BadMedia, ModelMissing, TooLarge
+from headworks.intake.table.store import UnknownTable
+from headworks.policy.errors import JudgeUnavailable, UnknownCaller
+from headworks.server.errors import (
+    BadRequest,
+    Draining,
+    EngineBroken,
+    EngineUnavailable,
+    OutOfOrder,
+    TooMany,
+    TurnRefused,
+    TurnTimedOut,
+    UnknownModel,
+)
+
+INTERNAL_TEXT = "something went wrong here; report the turn id"
+_RETRY_SOON_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What a caller is told."""
+
+    code: StatusCode
+    reason: str
+    """For `google.rpc.ErrorInfo`, in UPPER_SNAKE."""
+    message: str
+    metadata: dict[str, str] = field(default_factory=dict)
+    """For `google.rpc.ErrorInfo`: the limit, the decision id."""
+    retry_after_seconds: float | None = None
+    """For `google.rpc.RetryInfo`; None where waiting does not help."""
+
+
+_PLAIN: dict[type[Exception], tuple[StatusCode, str]] = {
+    UnknownCaller: (StatusCode.UNAUTHENTICATED, "UNKNOWN_CALLER"),
+    BadMedia: (StatusCode.INVALID_ARGUMENT, "BAD_MEDIA"),
+    BadRequest: (StatusCode.INVALID_ARGUMENT, "BAD_REQUEST"),
+    OutOfOrder: (StatusCode.INVALID_ARGUMENT, "OUT_OF_ORDER"),
+    UnknownModel: (StatusCode.NOT_FOUND, "UNKNOWN_MODEL"),
+    UnknownTable: (StatusCode.NOT_FOUND, "UNKNOWN_TABLE"),
+    ModelMissing: (StatusCode.FAILED_PRECONDITION, "MODEL_MISSING"),
+    EngineBroken: (StatusCode.ABORTED, "ENGINE_BROKEN"),
+}
+_RETRY: dict[type[Exception], tuple[StatusCode, str]] = {
+    Draining: (StatusCode.UNAVAILABLE, "DRAINING"),
+    EngineUnavailable: (StatusCode.UNAVAILABLE, "ENGINE_UNAVAILABLE"),
+}
+
+
+def status_of(error: Exception) -> Status | None:
+    """Return what the caller is told, or None for an error that nobody expected."""
+    match error:
+        case TooLarge():
+            limit = {"limit": error.limit, "allowed": str(error.allowed), "seen": str(error.seen)}
+            return Status(StatusCode.RESOURCE_EXHAUSTED, "TOO_LARGE", str(error), limit)
+        case TooMany():
+            limit = {"limit": error.limit, "allowed": str(error.allowed)}
+            return Status(StatusCode.RESOURCE_EXHAUSTED, "TOO_MANY", str(error), limit, error.retry_after_seconds)
+        case TurnRefused():
+            verdict = error.verdict
+            decision = {"decision_id": verdict.decision_id, "reasons": ",".join(verdict.reasons)}
+            return Status(StatusCode.PERMISSION_DENIED, "TURN_REFUSED", str(error), decision)
+        case JudgeUnavailable():
+            decision = {"decision_id": error.decision_id}
+            return Status(StatusCode.UNAVAILABLE, error.reason.value, str(error), decision, _RETRY_SOON_SECONDS)
+        case TurnTimedOut():
+            return Status(StatusCode.DEADLINE_EXCEEDED, "TURN_TIMED_OUT", str(error), {"limit": error.limit})
+    for kind, (code, reason) in _PLAIN.items():
+        if isinstance(error, kind):
+            return Status(code, reason, str(error))
+    for kind, (code, reason) in _RETRY.items():
+        if isinstance(error, kind):
+            return Status(code, reason, str(error), retry_after_seconds=_RETRY_SOON_SECONDS)
+    return None
+
+
+def internal_status() -> Status:
+    """Return what a caller is told of an error that nobody expected: nothing of it."""
+    return Status(StatusCode.INTERNAL, "INTERNAL", INTERNAL_TEXT)

@@ -1,0 +1,110 @@
+"""Intake as a turn needs it: the models and pools that all turns share, behind `turn.Intake`."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+from headworks.intake.image.picture import ImageSettings
+from headworks.intake.image.preprocessor import ImageModels, ImagePreprocessor
+from headworks.intake.models.store import ModelStore, StoredModel
+from headworks.intake.onnx.provider import OnnxSettings
+from headworks.intake.preprocessor import Preprocessor
+from headworks.intake.prompt import ChatTemplate, PromptSettings, PromptWriter
+from headworks.intake.span import Modality
+from headworks.intake.table.preprocessor import TablePreprocessor
+from headworks.intake.table.settings import TableSettings
+from headworks.intake.table.store import TableStore, TableStoreSettings
+from headworks.intake.text import TextPreprocessor, TextSettings
+from headworks.intake.tokenizer import ModelTokenizer, TextDecoder
+from headworks.intake.voice.form import AudioEncoding as VoiceEncoding
+from headworks.intake.voice.form import VoiceForm
+from headworks.intake.voice.preprocessor import VoiceModels, VoicePreprocessor, VoiceSettings
+from headworks.intake.work import WorkPool, WorkSettings
+from headworks.server.steps import Setup
+
+
+@dataclass(frozen=True, slots=True)
+class IntakeSettings:
+    """What each kind of input may cost."""
+
+    onnx: OnnxSettings = field(default_factory=OnnxSettings)
+    voice: VoiceSettings = field(default_factory=VoiceSettings)
+    image: ImageSettings = field(default_factory=ImageSettings)
+    table: TableSettings = field(default_factory=TableSettings)
+    tables: TableStoreSettings = field(default_factory=TableStoreSettings)
+    text: TextSettings = field(default_factory=TextSettings)
+    prompt: PromptSettings = field(default_factory=PromptSettings)
+    voice_work: WorkSettings = field(default_factory=lambda: WorkSettings(threads=1))
+    """Whisper and the VAD; each run uses `onnx.intra_op_threads` more."""
+    image_work: WorkSettings = field(default_factory=lambda: WorkSettings(threads=1))
+    table_work: WorkSettings = field(default_factory=lambda: WorkSettings(threads=2))
+
+
+class IntakeParts:
+    """Makes preprocessors, prompt writers and decoders."""
+
+    def __init__(
+        self,
+        settings: IntakeSettings,
+        tokenizer: ModelTokenizer,
+        template: ChatTemplate,
+        voice: VoiceModels,
+        image: ImageModels,
+    ) -> None:
+        self.tables = TableStore(settings.tables)
+        self.table_pool = WorkPool("table", settings.table_work)
+        self.voice = voice
+        self.image = image
+        self._settings = settings
+        self._tokenizer = tokenizer
+        self._template = template
+        self._voice_pool = WorkPool("voice", settings.voice_work)
+        self._image_pool = WorkPool("image", settings.image_work)
+
+    @classmethod
+    async def load(cls, settings: IntakeSettings, store: ModelStore, language: StoredModel) -> "IntakeParts":
+        """Open the store's models, off the event loop.
+
+        Raises:
+            ModelMissing: one is not there, or damaged.
+            NoProvider: none of the wanted execution providers is usable.
+        """
+        return cls(
+            settings,
+            await asyncio.to_thread(ModelTokenizer.load, language.path),
+            await asyncio.to_thread(ChatTemplate.load, language.path),
+            await asyncio.to_thread(VoiceModels.load, store, settings.onnx),
+            await asyncio.to_thread(ImageModels.load, store, settings.onnx),
+        )
+
+    def open_part(self, modality: Modality, part: int, setup: Setup, owner: str) -> Preprocessor:
+        settings = self._settings
+        match modality:
+            case Modality.TEXT:
+                return TextPreprocessor(part, settings.text)
+            case Modality.VOICE:
+                voice = setup.voice
+                form = VoiceForm(VoiceEncoding(voice.encoding.value), voice.sample_rate_hertz, voice.has_partials)
+                return VoicePreprocessor(part, self.voice, self._voice_pool, form, settings.voice)
+            case Modality.IMAGE:
+                return ImagePreprocessor(part, self.image, self._image_pool, settings.image)
+            case Modality.TABLE:
+                return TablePreprocessor(part, owner, self.tables, self.table_pool, self._count_tokens, settings.table)
+
+    def prompt_writer(self, instructions: str) -> PromptWriter:
+        return PromptWriter(self._tokenizer, self._template, instructions, self._settings.prompt)
+
+    def text_decoder(self) -> TextDecoder:
+        return TextDecoder(self._tokenizer)
+
+    def encode(self, text: str) -> tuple[int, ...]:
+        """Return the tokens of a text, control tokens left as plain characters."""
+        return self._tokenizer.encode_plain(text)
+
+    def close(self) -> None:
+        """Let go of threads and tables."""
+        for pool in (self._voice_pool, self._image_pool, self.table_pool):
+            pool.close()
+        self.tables.close()
+
+    def _count_tokens(self, text: str) -> int:
+        return len(self._tokenizer.encode_plain(text))

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+
 from headworks.intake.models.store import ModelStore
 
 REPOSITORY = Path(__file__).resolve().parent.parent

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from headworks.intake.models.packaged import PackagedLanguage, PackagedOcr, PackagedVad
 from headworks.intake.models.progress import PullObserver
 from headworks.intake.models.recipe import Recipe, locked, make
+from headworks.intake.models.whisper_recipe import OfficialWhisper, PackagedWhisper
 from headworks.intake.models.store import ModelKind, ModelStore
 
 
@@ -27,7 +28,8 @@ class PullChoice:
 
 def recipes(choice: PullChoice) -> Sequence[Recipe]:
     """Return what a choice means, in the order in which it is built: what others wait for first."""
-    wanted: list[Recipe] = [PackagedLanguage(), PackagedVad(), PackagedOcr()]
+    whisper: Recipe = OfficialWhisper(choice.whisper) if choice.whisper else PackagedWhisper()
+    wanted: list[Recipe] = [PackagedLanguage(), PackagedVad(), PackagedOcr(), whisper]
     return [recipe for recipe in wanted if recipe.kind in choice.kinds]
 
 

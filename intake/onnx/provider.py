@@ -46,7 +46,7 @@ def choose(settings: OnnxSettings, available: Sequence[str], version: str) -> Pr
     Raises:
         NoProvider: it has none of them.
     """
-    missing = []
+    missing: list[str] = []
     for wanted in settings.providers:
         if wanted in available:
             return ProviderChoice(wanted, _reason(wanted, missing, version))

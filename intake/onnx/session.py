@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime
+import onnxruntime  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 from headworks.intake.errors import ModelMissing
@@ -102,7 +102,7 @@ def open_session(path: Path, settings: OnnxSettings) -> Session:
         raise ModelMissing(f"{path} is not there; run: headworks models pull")
     try:
         session = onnxruntime.InferenceSession(str(path), sess_options=options, providers=providers)
-    except Exception as error:  # noqa: BLE001 - ONNX Runtime's errors share no base but Exception
+    except Exception as error:
         raise ModelMissing(
             f"{path.name} cannot be loaded ({type(error).__name__}); run: headworks models pull"
         ) from error

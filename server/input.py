@@ -161,6 +161,7 @@ class _Reading:
     ) -> None:
         self.ended_at = clock.now()
         self.is_lane_closed = False
+        self._is_over = False
         self._queue = queue
         self._next: Chunk | None = first
         self._name = f"{first.modality} {number}"
@@ -168,17 +169,16 @@ class _Reading:
         self._clock = clock
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
-        while (chunk := self._next) is not None:
+        while not self._is_over:
+            chunk = self._next or await self._queue.get()
             self._next = None
-            if chunk.is_last:
+            if chunk is None or chunk.is_last:
+                self._is_over = True
+                self.is_lane_closed = chunk is None
                 self.ended_at = self._clock.now()
+            if chunk is not None:
                 yield chunk.data
-                return
-            yield chunk.data
-            self._next = await self._queue.get()
-        self.ended_at = self._clock.now()
-        self.is_lane_closed = True
-        if not self._may_stop_short:
+        if self.is_lane_closed and not self._may_stop_short:
             raise BadMedia(f"{self._name} was cut short: the input ended before its last chunk")
 
     async def skip_rest(self) -> None:

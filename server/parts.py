@@ -16,8 +16,8 @@ from headworks.intake.table.store import TableStore, TableStoreSettings
 from headworks.intake.text import TextPreprocessor, TextSettings
 from headworks.intake.tokenizer import ModelTokenizer, TextDecoder
 from headworks.intake.voice.form import AudioEncoding as VoiceEncoding
-from headworks.intake.voice.form import VoiceForm
-from headworks.intake.voice.preprocessor import VoiceModels, VoicePreprocessor, VoiceSettings
+from headworks.intake.voice.form import VoiceForm, VoiceSettings
+from headworks.intake.voice.preprocessor import VoiceModels, VoicePreprocessor
 from headworks.intake.work import WorkPool, WorkSettings
 from headworks.server.steps import Setup
 

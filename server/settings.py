@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from headworks.graphql.settings import GraphqlSettings
 from headworks.policy.credentials import CredentialSettings
@@ -172,11 +172,22 @@ def _put(tree: dict[str, Any], keys: list[str], value: object) -> None:
 
 
 def _validated(tree: dict[str, Any]) -> Settings:
+    _check_keys(Settings, tree, "")
     try:
-        return TypeAdapter(Settings, config=ConfigDict(extra="forbid")).validate_python(tree)
+        return TypeAdapter(Settings).validate_python(tree)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         raise SettingsError(f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}") from error
+
+
+def _check_keys(section: type, tree: dict[str, Any], prefix: str) -> None:
+    """Pydantic takes unknown keys of dataclasses for none; a misspelt limit must not pass for the default."""
+    kinds = get_type_hints(section)
+    for key, value in tree.items():
+        if key not in kinds:
+            raise SettingsError(f"{prefix}{key}: there is no such setting")
+        if dataclasses.is_dataclass(kinds[key]) and isinstance(value, dict):
+            _check_keys(kinds[key], value, f"{prefix}{key}.")
 
 
 def _check_exposure(settings: Settings) -> None:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from headworks.intake.models.packaged import PackagedLanguage, PackagedOcr, PackagedVad
 from headworks.intake.models.progress import PullObserver
 from headworks.intake.models.recipe import Recipe, locked, make
-from headworks.intake.models.whisper_recipe import OfficialWhisper, PackagedWhisper
 from headworks.intake.models.store import ModelKind, ModelStore
+from headworks.intake.models.whisper_recipe import OfficialWhisper, PackagedWhisper
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""Speech in, transcripts out: decode, resample, find utterances, transcribe."""

@@ -1,0 +1,57 @@
+"""How audio is sent, and what one voice part may cost."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+SAMPLE_RATE_HERTZ = 16_000
+"""What Silero VAD and Whisper are made for; everything is resampled to it."""
+
+
+class AudioEncoding(StrEnum):
+    """Forms of audio."""
+
+    CONTAINER = "container"
+    LINEAR16 = "linear16"
+
+
+@dataclass(frozen=True, slots=True)
+class VoiceForm:
+    """How one part is sent."""
+
+    encoding: AudioEncoding = AudioEncoding.CONTAINER
+    sample_rate_hertz: int = 0
+    """Of LINEAR16; 0 with containers, which say it themselves."""
+    has_partials: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointSettings:
+    """When an utterance begins and ends, on Silero's probability of speech in windows of 32 ms."""
+
+    speech_probability: float = 0.5
+    """At and over it a window is speech; Silero's own default."""
+    silence_probability: float = 0.35
+    """Under it a window is silence; in between it is whatever was before. Silero's own default."""
+    min_silence_milliseconds: int = 500
+    """Silence that ends an utterance; shorter ones are breaths."""
+    min_speech_milliseconds: int = 96
+    """Less than this is a click."""
+    padding_milliseconds: int = 250
+    """Kept before and after the speech, so that soft consonants are not cut."""
+    max_utterance_seconds: int = 28
+    """A longer one is cut at its quietest window; Whisper hears 30 s, padding included."""
+
+
+@dataclass(frozen=True, slots=True)
+class VoiceSettings:
+    """Limits on one voice part."""
+
+    max_bytes: int = 64 * 1024 * 1024
+    """Of a container; half an hour of 16-bit mono at 16 kHz is 58 MB."""
+    max_seconds: int = 1800
+    """Of either form, by the header and by the samples."""
+    partial_interval_milliseconds: int = 800
+    """New speech between two partial transcripts; one costs 0.4 s on two cores."""
+    partial_padding_seconds: int = 10
+    """Silence after the speech of a partial; with 3 s and less Whisper loops and invents."""
+    endpoint: EndpointSettings = EndpointSettings()

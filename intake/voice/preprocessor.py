@@ -1,0 +1,168 @@
+"""A voice part, from bytes to transcripts, while it is still being spoken."""
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from dataclasses import dataclass
+
+import numpy as np
+import soxr
+
+from headworks.intake.errors import TooLarge
+from headworks.intake.finding import Finding, Heard
+from headworks.intake.models.store import ModelStore
+from headworks.intake.onnx.provider import OnnxSettings
+from headworks.intake.span import AudioOrigin, Modality, Span
+from headworks.intake.voice.container import decode
+from headworks.intake.voice.endpoint import WINDOW_MILLISECONDS, Endpointer, Utterance
+from headworks.intake.voice.form import SAMPLE_RATE_HERTZ, AudioEncoding, VoiceForm, VoiceSettings
+from headworks.intake.voice.pcm import Linear16Decoder, Samples, WindowCutter
+from headworks.intake.voice.vad import WINDOW_SAMPLES, VadModel
+from headworks.intake.voice.whisper import Transcript, WhisperModel
+from headworks.intake.work import WorkPool
+
+_SLICE_SAMPLES = SAMPLE_RATE_HERTZ * 5
+"""How much of a decoded file the VAD is given at once, so that other streams get the pool in between."""
+
+
+@dataclass(frozen=True, slots=True)
+class VoiceModels:
+    """What hears; shared by all turns."""
+
+    vad: VadModel
+    whisper: WhisperModel
+
+    @classmethod
+    def load(cls, store: ModelStore, settings: OnnxSettings) -> "VoiceModels":
+        """Open the store's VAD and Whisper models.
+
+        Raises:
+            ModelMissing: one is not there, or damaged.
+            NoProvider: none of the wanted execution providers is usable.
+        """
+        return cls(VadModel.load(store, settings), WhisperModel.load(store, settings))
+
+
+class VoicePreprocessor:
+    """Yields a `Heard` for each utterance as soon as its end is certain, and partial ones before it when asked."""
+
+    def __init__(
+        self, part: int, models: VoiceModels, pool: WorkPool, form: VoiceForm, settings: VoiceSettings
+    ) -> None:
+        self._part = part
+        self._models = models
+        self._pool = pool
+        self._form = form
+        self._settings = settings
+        self._listener = _Listener(models.vad, settings)
+
+    async def process(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[Finding, None]:
+        """See `Preprocessor`."""
+        pieces = self._streamed(chunks) if self._form.encoding is AudioEncoding.LINEAR16 else self._decoded(chunks)
+        async for samples, is_last in pieces:
+            for spoken in await self._pool.run(self._listener.feed, samples, is_last=is_last):
+                transcript = await self._pool.run(self._models.whisper.transcribe, spoken.samples)
+                if transcript.text:
+                    yield self._final(spoken, transcript)
+            if (so_far := self._due_partial()) is not None:
+                padding = self._settings.partial_padding_seconds
+                transcript = await self._pool.run(self._models.whisper.transcribe, so_far.samples, padding)
+                if transcript.text:
+                    yield self._heard(so_far, transcript, is_final=False)
+
+    async def _streamed(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[tuple[Samples, bool], None]:
+        decoder = Linear16Decoder(self._part)
+        resampler = soxr.ResampleStream(self._form.sample_rate_hertz, SAMPLE_RATE_HERTZ, 1, dtype="float32")
+        count = 0
+        async for chunk in chunks:
+            samples = decoder.feed(chunk)
+            count += len(samples)
+            if count > self._settings.max_seconds * self._form.sample_rate_hertz:
+                seconds = count // self._form.sample_rate_hertz
+                raise TooLarge("intake.voice.max_seconds", self._settings.max_seconds, seconds)
+            yield resampler.resample_chunk(samples), False
+        decoder.finish()
+        yield resampler.resample_chunk(np.zeros(0, np.float32), last=True), True
+
+    async def _decoded(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[tuple[Samples, bool], None]:
+        data = bytearray()
+        async for chunk in chunks:
+            data += chunk
+            if len(data) > self._settings.max_bytes:
+                raise TooLarge("intake.voice.max_bytes", self._settings.max_bytes, len(data))
+        samples = await self._pool.run(decode, bytes(data), self._part, self._settings)
+        for start in range(0, len(samples), _SLICE_SAMPLES):
+            yield samples[start : start + _SLICE_SAMPLES], start + _SLICE_SAMPLES >= len(samples)
+
+    def _due_partial(self) -> "Spoken | None":
+        """The open utterance, when a partial is asked for, due, and would make nobody wait."""
+        is_wanted = self._form.has_partials and self._form.encoding is AudioEncoding.LINEAR16
+        return self._listener.due_partial() if is_wanted and self._pool.waiting == 0 else None
+
+    def _final(self, spoken: "Spoken", transcript: Transcript) -> Heard:
+        return self._heard(spoken, transcript, is_final=True)
+
+    def _heard(self, spoken: "Spoken", transcript: Transcript, *, is_final: bool) -> Heard:
+        origin, confidence = spoken.origin, round(transcript.confidence, 4)
+        span = Span(Modality.VOICE, self._part, transcript.text, origin, confidence)
+        spans = (span,) if is_final else ()
+        return Heard(self._part, transcript.text, is_final, confidence, origin, spans)
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """An utterance's samples, padding included, and where its speech lies in the part."""
+
+    samples: Samples
+    origin: AudioOrigin
+
+
+class _Listener:
+    """Keeps the samples that may still matter and cuts utterances out of them. Holds at most one utterance."""
+
+    def __init__(self, vad: VadModel, settings: VoiceSettings) -> None:
+        self._vad = vad.stream()
+        self._cutter = WindowCutter(WINDOW_SAMPLES)
+        self._endpointer = Endpointer(settings.endpoint)
+        self._padding = max(1, settings.endpoint.padding_milliseconds // WINDOW_MILLISECONDS)
+        self._partial_windows = max(1, settings.partial_interval_milliseconds // WINDOW_MILLISECONDS)
+        self._kept: list[Samples] = []
+        self._kept_from = 0
+        self._partial_at = 0
+
+    def feed(self, samples: Samples, *, is_last: bool) -> list[Spoken]:
+        """Take samples and return the utterances that ended. Blocking."""
+        windows = self._cutter.feed(samples)
+        if is_last:
+            windows = np.vstack((windows, self._cutter.finish()))
+        ended: list[Spoken] = []
+        for window, probability in zip(windows, self._vad.feed(windows), strict=True):
+            self._kept.append(window)
+            if (utterance := self._endpointer.feed(probability)) is not None:
+                ended.append(self._spoken(utterance))
+            self._forget()
+        if is_last and (utterance := self._endpointer.finish()) is not None:
+            ended.append(self._spoken(utterance))
+        return ended
+
+    def due_partial(self) -> Spoken | None:
+        """Return the open utterance so far when enough of it is new."""
+        start, now = self._endpointer.open_since, self._kept_from + len(self._kept)
+        if start is None or now - max(start, self._partial_at) < self._partial_windows:
+            return None
+        self._partial_at = now
+        return self._spoken(Utterance(start, now))
+
+    def _spoken(self, utterance: Utterance) -> Spoken:
+        first = max(self._kept_from, utterance.start_window - self._padding)
+        end = min(self._kept_from + len(self._kept), utterance.end_window + self._padding)
+        samples = np.concatenate(self._kept[first - self._kept_from : end - self._kept_from])
+        origin = AudioOrigin(utterance.start_window * WINDOW_MILLISECONDS, utterance.end_window * WINDOW_MILLISECONDS)
+        return Spoken(samples, origin)
+
+    def _forget(self) -> None:
+        """Drop what lies before the padding of anything that can still begin."""
+        open_since = self._endpointer.open_since
+        now = self._kept_from + len(self._kept)
+        needed_from = (now if open_since is None else open_since) - self._padding
+        if (drop := needed_from - self._kept_from) > 0:
+            del self._kept[:drop]
+            self._kept_from += drop

@@ -1,0 +1,113 @@
+"""Whisper on ONNX Runtime: greedy decoding with a key/value cache, as whisper.decode does it without timestamps."""
+
+import base64
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headworks.intake.errors import ModelMissing
+from headworks.intake.models.store import ModelKind, ModelStore
+from headworks.intake.onnx.provider import OnnxSettings
+from headworks.intake.onnx.session import Held, Session, open_session
+from headworks.intake.voice.mel import WINDOW_SAMPLES, log_mel
+from headworks.intake.voice.pcm import Samples
+
+_STRIDE_SAMPLES = 320
+"""Two mel frames, which the encoder makes one position of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """What was said."""
+
+    text: str
+    token_ids: tuple[int, ...]
+    """Whisper's own, the end token left out."""
+    confidence: float
+    """Mean probability of the tokens, the end token included, in [0, 1]."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Config:
+    """Decoding settings, as whisper.DecodingTask has them; see `whisper_recipe.py`."""
+
+    layers: int
+    heads: int
+    head_width: int
+    initial_tokens: list[int]
+    end_token: int
+    suppressed_tokens: list[int]
+    suppressed_at_start: list[int]
+    max_tokens: int
+
+
+class WhisperModel:
+    """Both graphs, shared by all streams; any number of threads may transcribe at once."""
+
+    def __init__(self, folder: Path, settings: OnnxSettings) -> None:
+        """Open a model's folder.
+
+        Raises:
+            ModelMissing: something is not there, or damaged.
+        """
+        try:
+            config = json.loads((folder / "config.json").read_text("utf-8"))
+            self._config = _Config(**{name: config[name] for name in _Config.__slots__})
+            self._bytes = [base64.b64decode(token) for token in json.loads((folder / "tokens.json").read_text("utf-8"))]
+            self._filters: NDArray[np.float32] = np.load(folder / "mel_filters.npy")
+        except (OSError, ValueError, KeyError) as error:
+            raise ModelMissing("the Whisper model is damaged; run: headworks models pull") from error
+        self._encoder: Session = open_session(folder / "encoder.onnx", settings)
+        self._decoder: Session = open_session(folder / "decoder.onnx", settings)
+        self.choice = self._decoder.choice
+        """The execution provider in use, and why."""
+
+    @classmethod
+    def load(cls, store: ModelStore, settings: OnnxSettings) -> "WhisperModel":
+        """Open the store's model. Raises as the constructor."""
+        return cls(store.find(ModelKind.WHISPER).path, settings)
+
+    def transcribe(self, samples: Samples, padding_seconds: int | None = None) -> Transcript:
+        """Transcribe at most 30 s. Blocking.
+
+        Args:
+            samples: 16 kHz mono, range [-1, 1].
+            padding_seconds: Silence after the samples; None fills up to 30 s, which is what Whisper knows best.
+        """
+        length = WINDOW_SAMPLES
+        if padding_seconds is not None:
+            wanted = len(samples) + padding_seconds * 16_000
+            length = min(WINDOW_SAMPLES, -(-wanted // _STRIDE_SAMPLES) * _STRIDE_SAMPLES)
+        _, cross = self._encoder.run_held({"mel": log_mel(samples, self._filters, length)}, ())
+        return self._decode(cross)
+
+    def _decode(self, cross: dict[str, Held]) -> Transcript:
+        config = self._config
+        empty = np.zeros((1, config.heads, 0, config.head_width), np.float32)
+        parts = [f"{part}_{layer}" for layer in range(config.layers) for part in ("key", "value")]
+        past: dict[str, NDArray[np.float32] | Held] = {f"past_{part}": empty for part in parts}
+        tokens = config.initial_tokens
+        chosen: list[int] = []
+        probabilities: list[float] = []
+        for _ in range(config.max_tokens):
+            inputs = {"tokens": np.array([tokens], np.int64), **cross, **past}
+            fetched, present = self._decoder.run_held(inputs, ("logits",))
+            past = {f"past_{part}": present[f"present_{part}"] for part in parts}
+            token, probability = self._pick(fetched["logits"][0, -1], is_first=not chosen)
+            probabilities.append(probability)
+            if token == config.end_token:
+                break
+            chosen.append(token)
+            tokens = [token]
+        text = b"".join(self._bytes[token] for token in chosen if token < len(self._bytes)).decode("utf-8", "replace")
+        return Transcript(text.strip(), tuple(chosen), float(np.mean(probabilities)))
+
+    def _pick(self, logits: NDArray[np.float32], *, is_first: bool) -> tuple[int, float]:
+        logits[self._config.suppressed_tokens] = -np.inf
+        if is_first:
+            logits[self._config.suppressed_at_start] = -np.inf
+        token = int(logits.argmax())
+        return token, float(1.0 / np.exp(logits - logits[token]).sum())

@@ -1,0 +1,98 @@
+"""The commands, and the border at which every mistake becomes one sentence."""
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Annotated, cast
+
+import typer
+
+from headworks.server.cli.doctor import doctor
+from headworks.server.cli.mistake import FAILED, INTERRUPTED, USAGE, Mistake
+from headworks.server.cli.models_commands import models
+from headworks.server.cli.render import printable
+from headworks.server.cli.serve_command import serve
+from headworks.server.cli.turn_commands import ask, demo, normalize
+
+_USAGE_ERROR = cast(type[Exception], typer.BadParameter.__mro__[2])
+"""ClickException; newer typer carries a click of its own, so the class cannot be named by its module."""
+
+app = typer.Typer(
+    name="headworks",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in (ask, normalize, demo, serve, doctor):
+    app.command()(command)
+app.add_typer(models, name="models")
+
+
+def _print_version(is_wanted: bool) -> None:
+    if is_wanted:
+        sys.stdout.write(f"headworks {version('headworks')}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def headworks(
+    is_version: Annotated[
+        bool,
+        typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version and end."),
+    ] = False,
+    has_traceback: Annotated[
+        bool,
+        typer.Option("--traceback", help="Show Python's traceback if Headworks itself fails. Off by default."),
+    ] = False,
+) -> None:
+    """The streaming front door of a language model: voice, images, tables and text over one gRPC stream."""
+
+
+def main() -> None:
+    """Run the command line and leave with its exit code."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command and return its exit code: 0, 1 (it failed), 2 (it was wrong) or 130 (Ctrl-C)."""
+    try:
+        code = app(list(arguments), prog_name="headworks", standalone_mode=False)
+    except Mistake as error:
+        return _say(str(error), error.exit_code)
+    except (KeyboardInterrupt, typer.Abort):
+        code = INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has had enough; what is still buffered has nowhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    except _USAGE_ERROR as error:
+        return _say_usage(error)
+    except Exception as error:
+        if "--traceback" in arguments:
+            raise
+        what = f"{type(error).__name__}: {error}"
+        return _say(f"Headworks itself failed ({what}); please report it, with what --traceback shows.", FAILED)
+    if code == INTERRUPTED:
+        return _say("Interrupted; what was running was cancelled.", INTERRUPTED)
+    return code if isinstance(code, int) else 0
+
+
+def _say(sentence: str, code: int) -> int:
+    sys.stderr.write(" ".join(printable(sentence).split()) + "\n")
+    return code
+
+
+def _say_usage(error: Exception) -> int:
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "headworks"
+    if type(error).__name__ == "NoArgsIsHelpError":
+        sys.stderr.write(str(error) + "\n")
+        return USAGE
+    message = error.format_message() if isinstance(error, typer.BadParameter) else _message(error)
+    return _say(f"{message.rstrip('.')}; see: {path} --help", USAGE)
+
+
+def _message(error: Exception) -> str:
+    return str(getattr(error, "format_message", error.__str__)())

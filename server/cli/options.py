@@ -1,0 +1,121 @@
+"""Options that several commands share, with their help: unit, default, and what they are for."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from headworks.server.cli.mistake import Mistake
+from headworks.server.rpc.client import HeadworksClient
+
+DEFAULT_TARGET = "127.0.0.1:50051"
+DEFAULT_STORE = Path("~/.headworks/models")
+"""The same as `settings.ModelSettings.store`, which the base install cannot import."""
+STORE_VARIABLE = "HEADWORKS_MODELS__STORE"
+
+Question = Annotated[str | None, typer.Argument(help="The question as text; it is sent after the files.")]
+Audio = Annotated[
+    list[Path],
+    typer.Option("--audio", metavar="FILE", help="A WAV, FLAC, OGG or MP3 file; may be given several times."),
+]
+Image = Annotated[
+    list[Path], typer.Option("--image", metavar="FILE", help="A PNG, JPEG or WebP file; may be given several times.")
+]
+Table = Annotated[
+    list[Path], typer.Option("--table", metavar="FILE", help="A CSV or Parquet file; may be given several times.")
+]
+Mic = Annotated[
+    Path | None,
+    typer.Option(
+        "--mic",
+        metavar="FILE",
+        help="A 16-bit mono WAV file, streamed as a microphone would: at the pace at which it was spoken.",
+    ),
+]
+Model = Annotated[
+    str, typer.Option("--model", metavar="NAME", help="Name of the model to answer; by default the served one.")
+]
+Instructions = Annotated[
+    str,
+    typer.Option(
+        "--instructions",
+        metavar="TEXT",
+        help="Standing instructions for the model, at most 4,096 bytes; none by default.",
+    ),
+]
+Purpose = Annotated[
+    str,
+    typer.Option(
+        "--purpose",
+        metavar="TEXT",
+        help="What the turn is for, at most 64 bytes; a claim that policy may read. None by default.",
+    ),
+]
+MaxTokens = Annotated[
+    int,
+    typer.Option(
+        "--max-tokens", metavar="COUNT", min=0, help="Ceiling of the answer in tokens; 0 is the server's default."
+    ),
+]
+Temperature = Annotated[
+    float,
+    typer.Option(
+        "--temperature", metavar="NUMBER", min=0.0, max=2.0, help="Sampling temperature, 0 to 2; 0 is greedy."
+    ),
+]
+Target = Annotated[
+    str, typer.Option("--target", metavar="HOST:PORT", envvar="HEADWORKS_TARGET", help="The gRPC server as host:port.")
+]
+ApiKey = Annotated[
+    str | None,
+    typer.Option(
+        "--api-key",
+        metavar="KEY",
+        envvar="HEADWORKS_API_KEY",
+        show_default=False,
+        help="Sent as a bearer token; better set in the environment. A server on this machine needs none.",
+    ),
+]
+CaFile = Annotated[
+    Path | None,
+    typer.Option("--ca-file", metavar="FILE", help="PEM certificates to trust; turns TLS on. None by default."),
+]
+Tls = Annotated[bool, typer.Option("--tls", help="Speak TLS, trusting the usual authorities. Off by default.")]
+Timeout = Annotated[
+    float, typer.Option("--timeout", metavar="SECONDS", min=0.1, max=86_400.0, help="Give up after this many seconds.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON lines instead of text. Off by default.")]
+Config = Annotated[
+    Path | None, typer.Option("--config", metavar="FILE", help="Settings file in TOML; none by default.")
+]
+Store = Annotated[
+    Path, typer.Option("--store", metavar="FOLDER", envvar=STORE_VARIABLE, help="Folder of the model store.")
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """Where and how to call."""
+
+    target: str
+    api_key: str | None
+    ca_file: Path | None
+    is_encrypted: bool
+    timeout_seconds: float
+
+    def open(self) -> HeadworksClient:
+        """Return a client; must be called on a running event loop.
+
+        Raises:
+            Mistake: the target or the certificate file is no good.
+        """
+        host, _, port = self.target.rpartition(":")
+        if "://" not in self.target and not (host and port.isdigit() and 0 < int(port) < 65_536):
+            raise Mistake(f"--target takes host:port, not {self.target!r}; for example {DEFAULT_TARGET}.")
+        if self.api_key and not (self.api_key.isascii() and self.api_key.isprintable()):
+            raise Mistake("The API key holds characters that no key has; copy it again.")
+        try:
+            return HeadworksClient(self.target, self.api_key, self.ca_file, is_encrypted=self.is_encrypted)
+        except OSError as error:
+            raise Mistake(f"--ca-file {self.ca_file} cannot be read ({error.strerror}); check the path.") from error

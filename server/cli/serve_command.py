@@ -1,0 +1,88 @@
+"""`serve`: the gateway itself."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from headworks.server.cli import options
+from headworks.server.cli.mistake import Mistake, needs_extra
+
+SERVER_EXTRA = "server,cpu"
+
+
+class LogLevel(StrEnum):
+    """How much is logged."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+class EngineChoice(StrEnum):
+    """As `settings.EngineKind`, which the base install cannot import."""
+
+    VLLM = "vllm"
+    SIMULATED = "simulated"
+
+
+def serve(
+    config: options.Config = None,
+    host: Annotated[
+        str | None, typer.Option("--host", help="Address for gRPC; 127.0.0.1 by default, any other wants TLS and keys.")
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option("--port", min=0, max=65_535, help="Port for gRPC; 50051 by default, 0 takes a free one."),
+    ] = None,
+    http_port: Annotated[
+        int | None,
+        typer.Option("--http-port", min=0, max=65_535, help="Port for HTTP; 8080 by default, 0 takes a free one."),
+    ] = None,
+    engine: Annotated[
+        EngineChoice | None,
+        typer.Option("--engine", help="What answers; vllm by default, simulated is a timing model."),
+    ] = None,
+    store: Annotated[
+        Path | None, typer.Option("--store", help="Folder of the model store; ~/.headworks/models by default.")
+    ] = None,
+    language: Annotated[
+        str | None,
+        typer.Option("--language", help="Name of the language model in the store; by default the one built last."),
+    ] = None,
+    log_level: Annotated[
+        LogLevel | None, typer.Option("--log-level", help="Least level that is logged; info by default.")
+    ] = None,
+    serve_strangers_in_clear: Annotated[
+        bool,
+        typer.Option(
+            "--serve-strangers-in-clear",
+            help="Listen on an address that is not loopback without TLS or keys. Off by default.",
+        ),
+    ] = False,
+) -> None:
+    """Run the gateway until Ctrl-C or SIGTERM. With no options: embedded models, loopback only.
+
+    The last one wins: defaults, --config, variables (HEADWORKS_RPC__PORT sets rpc.port), these options.
+    """
+    with needs_extra(SERVER_EXTRA):
+        from headworks.server.main import serve as run
+        from headworks.server.settings import SettingsError, load
+    overrides: dict[str, object] = {
+        "rpc.host": host,
+        "rpc.port": port,
+        "http.port": http_port,
+        "engine.kind": engine.value if engine else None,
+        "models.store": store,
+        "models.language": language,
+        "log_level": log_level.value if log_level else None,
+        "serve_strangers_in_clear": serve_strangers_in_clear or None,
+    }
+    try:
+        settings = load(config, overrides)
+    except SettingsError as error:
+        raise Mistake(f"A setting is wrong: {error}.") from error
+    with needs_extra(SERVER_EXTRA):
+        raise typer.Exit(run(settings))

@@ -1,0 +1,149 @@
+"""`ask`, `normalize` and `demo`: what a caller can do."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import ExitStack, aclosing
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from headworks.server.cli import options
+from headworks.server.cli.gateway import running_gateway
+from headworks.server.cli.inputs import Part, chunks, gather, voice_setup
+from headworks.server.cli.mistake import mistake_of
+from headworks.server.cli.options import DEFAULT_TARGET, Connection
+from headworks.server.cli.turn_view import TurnView, view_for
+from headworks.server.rpc.client import CallFailed, HeadworksClient
+from headworks.server.steps import Setup
+
+TIMEOUT_SECONDS = 120.0
+"""Of a turn; a small model on two cores answers within a few seconds, a big prompt may take a minute."""
+BIGGER_MODEL = "Qwen/Qwen2.5-1.5B-Instruct"
+DEMO_SETUP = Setup(max_output_tokens=96, purpose="demo")
+DEMO_REMARK = (
+    "The demo: a spoken question, a table of orders and a picture of a receipt. The small default model may answer "
+    f"badly; a bigger one does better: headworks models pull --language {BIGGER_MODEL}"
+)
+
+
+def ask(
+    question: options.Question = None,
+    audio: options.Audio = [],  # noqa: B006  # typer copies it
+    image: options.Image = [],  # noqa: B006
+    table: options.Table = [],  # noqa: B006
+    mic: options.Mic = None,
+    model: options.Model = "",
+    max_tokens: options.MaxTokens = 0,
+    temperature: options.Temperature = 0.0,
+    instructions: options.Instructions = "",
+    purpose: options.Purpose = "",
+    target: options.Target = DEFAULT_TARGET,
+    api_key: options.ApiKey = None,
+    ca_file: options.CaFile = None,
+    tls: options.Tls = False,
+    timeout: options.Timeout = TIMEOUT_SECONDS,
+    is_json: options.Json = False,
+) -> None:
+    """Ask a question about files, and watch the turn: transcript, labels, profile, verdict, answer, timings.
+
+    Ctrl-C cancels the turn. For example: headworks ask "Which month was best?" --table orders.csv
+    """
+    parts = gather(question, audio, image, table, mic)
+    setup = Setup(model, instructions, purpose, voice_setup(parts), max_tokens, temperature)
+    connection = Connection(target, api_key, ca_file, tls, timeout)
+    with view_for(is_json=is_json) as view:
+        call(connection, lambda client: _converse(client, setup, parts, view, timeout))
+
+
+def normalize(
+    question: options.Question = None,
+    audio: options.Audio = [],  # noqa: B006
+    image: options.Image = [],  # noqa: B006
+    table: options.Table = [],  # noqa: B006
+    mic: options.Mic = None,
+    model: options.Model = "",
+    instructions: options.Instructions = "",
+    purpose: options.Purpose = "",
+    target: options.Target = DEFAULT_TARGET,
+    api_key: options.ApiKey = None,
+    ca_file: options.CaFile = None,
+    tls: options.Tls = False,
+    timeout: options.Timeout = TIMEOUT_SECONDS,
+    is_json: options.Json = False,
+) -> None:
+    """Show what intake makes of files: spans with their origin, confidence, tokens and text. No model is asked."""
+    parts = gather(question, audio, image, table, mic)
+    setup = Setup(model, instructions, purpose, voice_setup(parts))
+    connection = Connection(target, api_key, ca_file, tls, timeout)
+    with view_for(is_json=is_json) as view:
+        call(connection, lambda client: _normalize(client, setup, parts, view, timeout))
+
+
+def demo(
+    serve: Annotated[
+        bool,
+        typer.Option("--serve", help="Start a gateway for it on free ports, and stop it afterwards. Off by default."),
+    ] = False,
+    config: options.Config = None,
+    target: options.Target = DEFAULT_TARGET,
+    api_key: options.ApiKey = None,
+    ca_file: options.CaFile = None,
+    tls: options.Tls = False,
+    timeout: options.Timeout = TIMEOUT_SECONDS,
+    is_json: options.Json = False,
+) -> None:
+    """Send the demo turn: a spoken question about a table and a picture. --config is for --serve.
+
+    First what intake makes of it, span by span; then the turn with its verdict, answer and timings.
+    """
+    with ExitStack() as held:
+        if serve:
+            target = held.enter_context(running_gateway(config, is_quiet=is_json)).target
+        folder = held.enter_context(as_file(files("headworks.server.demo")))
+        parts = demo_parts(folder)
+        view = held.enter_context(view_for(is_json=is_json))
+        view.say(DEMO_REMARK)
+        call(Connection(target, api_key, ca_file, tls, timeout), lambda client: _demo(client, parts, view, timeout))
+
+
+def demo_parts(folder: Path) -> Sequence[Part]:
+    """Return the demo's input: orders, receipt and question."""
+    return gather(None, [folder / "question.flac"], [folder / "receipt.png"], [folder / "orders.csv"], None)
+
+
+def call(connection: Connection, body: Callable[[HeadworksClient], Awaitable[None]]) -> None:
+    """Run a call to its end. Ctrl-C cancels it first and is raised then.
+
+    Raises:
+        Mistake: the call failed.
+    """
+
+    async def run() -> None:
+        async with connection.open() as client:
+            await body(client)
+
+    try:
+        asyncio.run(run())
+    except CallFailed as error:
+        raise mistake_of(error, connection.target) from error
+
+
+async def _converse(
+    client: HeadworksClient, setup: Setup, parts: Sequence[Part], view: TurnView, timeout_seconds: float
+) -> None:
+    async with aclosing(client.converse(setup, chunks(parts, view.sent), timeout_seconds)) as events:
+        async for event in events:
+            view.show(event)
+
+
+async def _normalize(
+    client: HeadworksClient, setup: Setup, parts: Sequence[Part], view: TurnView, timeout_seconds: float
+) -> None:
+    view.show_spans(await client.normalize(setup, chunks(parts, view.sent), timeout_seconds))
+
+
+async def _demo(client: HeadworksClient, parts: Sequence[Part], view: TurnView, timeout_seconds: float) -> None:
+    await _normalize(client, DEMO_SETUP, parts, view, timeout_seconds)
+    await _converse(client, DEMO_SETUP, parts, view, timeout_seconds)

@@ -1,0 +1,155 @@
+"""A turn while it runs: live on a terminal, plain lines in a pipe, or JSON lines."""
+
+from collections.abc import Callable
+from typing import Protocol, Self
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.spinner import Spinner
+from rich.text import Text
+
+from headworks.intake.finding import Finding, Heard, Read, Seen
+from headworks.server.cli import render
+from headworks.server.cli.as_json import event_fields, normalized_fields, print_json
+from headworks.server.steps import Accepted, Delta, Event, Finished, Found, Normalized
+
+_REFRESH_PER_SECOND = 8
+
+
+class TurnView(Protocol):
+    """Hears of a turn's events in their order. Use it as a context manager."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def show(self, event: Event) -> None:
+        """Print one event."""
+        ...
+
+    def show_spans(self, normalized: Normalized) -> None:
+        """Print the outcome of a normalisation."""
+        ...
+
+    def say(self, sentence: str) -> None:
+        """Print a remark for the reader; a program is spared it."""
+        ...
+
+    def sent(self, name: str, done: int, total: int) -> None:
+        """Show how far a part is on its way."""
+        ...
+
+
+class JsonView:
+    """One JSON object a line, in the order of the events."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing to let go of."""
+
+    def show(self, event: Event) -> None:
+        """See `TurnView`."""
+        print_json(event_fields(event))
+
+    def show_spans(self, normalized: Normalized) -> None:
+        """See `TurnView`."""
+        print_json(normalized_fields(normalized))
+
+    def say(self, sentence: str) -> None:
+        """Say nothing."""
+
+    def sent(self, name: str, done: int, total: int) -> None:
+        """Say nothing."""
+
+
+class TextView:
+    """Finals scroll by and stay; partial transcripts and progress are drawn over below them, on a terminal only."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._sending: Text = Text("connecting", style="dim")
+        self._partial: Text | None = None
+        self._is_answering = False
+        self._live: Live | None = None
+        if console.is_terminal:
+            self._live = Live(
+                get_renderable=self._below, console=console, transient=True, refresh_per_second=_REFRESH_PER_SECOND
+            )
+
+    def __enter__(self) -> Self:
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end_answer()
+        if self._live is not None:
+            self._live.stop()
+
+    def show(self, event: Event) -> None:
+        """See `TurnView`."""
+        match event:
+            case Delta():
+                self._answer(event.text)
+            case Accepted():
+                self._print(render.accepted(event))
+            case Found(finding):
+                self._found(finding)
+            case Finished():
+                self._print(render.finished(event))
+
+    def show_spans(self, normalized: Normalized) -> None:
+        """See `TurnView`."""
+        self._print(render.spans(normalized))
+
+    def say(self, sentence: str) -> None:
+        """See `TurnView`."""
+        self._print(Text(sentence, style="dim"))
+
+    def sent(self, name: str, done: int, total: int) -> None:
+        """See `TurnView`."""
+        share = f"{100 * done // total} %" if total else ""
+        is_last = done >= total
+        what = f"{name} is sent; waiting for what comes of it" if is_last else f"sending {name} {share}"
+        self._sending = Text(render.printable(what), style="dim")
+
+    def _found(self, finding: Finding) -> None:
+        match finding:
+            case Heard(is_final=False):
+                self._partial = render.heard(finding)
+            case Heard():
+                self._partial = None
+                self._print(render.heard(finding))
+            case Seen():
+                self._print(render.seen(finding))
+            case Read():
+                self._print(render.read(finding))
+
+    def _answer(self, text: str) -> None:
+        if not self._is_answering:
+            self._is_answering = True
+            if self._live is not None:
+                self._live.stop()
+            self._console.print(Text("answer", style="bold cyan"))
+        self._console.print(Text(render.printable(text)), end="", soft_wrap=True)
+
+    def _print(self, what: RenderableType) -> None:
+        self._end_answer()
+        self._console.print(what)
+
+    def _end_answer(self) -> None:
+        if self._is_answering:
+            self._is_answering = False
+            self._console.print("\n")
+
+    def _below(self) -> RenderableType:
+        waiting = Spinner("dots", text=self._sending)
+        return Group(self._partial, waiting) if self._partial else waiting
+
+
+def view_for(*, is_json: bool) -> TurnView:
+    """Return the view that the command line asks for."""
+    makers: dict[bool, Callable[[], TurnView]] = {True: JsonView, False: lambda: TextView(render.out())}
+    return makers[is_json]()

@@ -1,7 +1,6 @@
 """vLLM in this process: AsyncLLM, fed through StreamingInput while the input is still arriving."""
 
 import asyncio
-import gc
 import os
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
@@ -130,9 +129,8 @@ class VllmEngine:
         if llm is None:
             return
         await asyncio.to_thread(llm.shutdown, self._settings.close_seconds)
-        # AsyncLLM sits in reference cycles; left to interpreter exit, its __del__ runs after its modules are gone.
-        del llm
-        gc.collect()
+        # AsyncLLM's __del__ shuts down once more, at interpreter exit after its modules are gone.
+        llm.shutdown = _nothing  # type: ignore[method-assign]
 
     def _ready(self) -> "AsyncLLM":
         if self._llm is None:
@@ -217,6 +215,10 @@ def _finish_reason(reason: str | None) -> FinishReason | None:
             return FinishReason.STOP
         case other:
             raise EngineBroken(f"vLLM ended the turn with {other!r}")
+
+
+def _nothing(timeout: float | None = None) -> None:
+    """Take the place of a shutdown that was done."""
 
 
 def _is_from_vllm(error: Exception) -> bool:

@@ -1,0 +1,98 @@
+"""What every engine must do."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+
+import pytest
+
+from headworks.server.engine.engine import Engine, EngineRequest, FinishReason, Piece, PromptChunk, Sampling
+
+
+class PromptBroke(Exception):
+    """Raised by a prompt on purpose."""
+
+
+async def chunks(token_ids: Sequence[int], sizes: Sequence[int]) -> AsyncIterator[PromptChunk]:
+    """Cut a prompt into chunks of these sizes; what is left is the last one."""
+    at = 0
+    for size in sizes:
+        yield PromptChunk(tuple(token_ids[at : at + size]), is_last=False)
+        at += size
+    yield PromptChunk(tuple(token_ids[at:]), is_last=True)
+
+
+async def answer(
+    engine: Engine, turn_id: str, prompt: AsyncIterator[PromptChunk], ceiling: int = 8
+) -> tuple[list[int], FinishReason | None]:
+    tokens: list[int] = []
+    finish = None
+    async with aclosing(engine.answer(EngineRequest(turn_id, Sampling(ceiling)), prompt)) as pieces:
+        async for piece in pieces:
+            assert finish is None, "a piece after the last one"
+            tokens += piece.token_ids
+            finish = piece.finish
+    return tokens, finish
+
+
+async def check_engine(make: Callable[[], Awaitable[Engine]], token_ids: Sequence[int]) -> None:
+    """Run the contract on one engine.
+
+    Args:
+        make: Starts an engine whose answers to `token_ids` are longer than 8 tokens.
+        token_ids: A prompt of at least 4 tokens.
+    """
+    engine = await make()
+    try:
+        await _ceiling_is_kept(engine, token_ids)
+        await _answer_does_not_depend_on_cuts(engine, token_ids)
+        await _closing_frees_the_place(engine, token_ids)
+        await _cancel_while_fed_frees_the_place(engine, token_ids)
+        await _prompt_errors_come_out_unchanged(engine, token_ids)
+        await engine.abort("no such turn")
+        assert engine.is_healthy()
+    finally:
+        await engine.close()
+        await engine.close()
+
+
+async def _ceiling_is_kept(engine: Engine, token_ids: Sequence[int]) -> None:
+    tokens, finish = await answer(engine, "ceiling", chunks(token_ids, ()))
+    assert (len(tokens), finish) == (8, FinishReason.LENGTH)
+
+
+async def _answer_does_not_depend_on_cuts(engine: Engine, token_ids: Sequence[int]) -> None:
+    whole, _ = await answer(engine, "whole", chunks(token_ids, ()))
+    cut, _ = await answer(engine, "cut", chunks(token_ids, (1, 2)))
+    assert cut == whole
+
+
+async def _closing_frees_the_place(engine: Engine, token_ids: Sequence[int]) -> None:
+    pieces = engine.answer(EngineRequest("closed", Sampling(1000)), chunks(token_ids, ()))
+    assert isinstance(await anext(pieces), Piece)
+    assert engine.load().running == 1
+    await pieces.aclose()
+    assert engine.load().running == 0
+
+
+async def _cancel_while_fed_frees_the_place(engine: Engine, token_ids: Sequence[int]) -> None:
+    async def endless() -> AsyncIterator[PromptChunk]:
+        yield PromptChunk(tuple(token_ids), is_last=False)
+        await asyncio.Event().wait()
+
+    feeding = asyncio.create_task(answer(engine, "fed", endless()))
+    while engine.load().running == 0:  # noqa: ASYNC110  # engines tell no one when they begin
+        await asyncio.sleep(0.01)
+    feeding.cancel()
+    await asyncio.wait((feeding,))
+    assert engine.load().running == 0
+
+
+async def _prompt_errors_come_out_unchanged(engine: Engine, token_ids: Sequence[int]) -> None:
+    async def broken() -> AsyncIterator[PromptChunk]:
+        yield PromptChunk(tuple(token_ids), is_last=False)
+        raise PromptBroke
+
+    with pytest.raises(PromptBroke):
+        await answer(engine, "broken", broken())
+    assert engine.load().running == 0

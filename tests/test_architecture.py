@@ -58,7 +58,9 @@ def test_only_settings_reads_the_environment() -> None:
     for folder in FOLDERS:
         for path in modules(folder):
             if path not in allowed:
-                assert not {"os.environ", "os.getenv"} & set(re.findall(r"os\.\w+", path.read_text())), f"{path} reads the environment"
+                assert not {"os.environ", "os.getenv"} & set(re.findall(r"os\.\w+", path.read_text())), (
+                    f"{path} reads the environment"
+                )
 
 
 def test_every_package_is_in_the_wheel() -> None:

@@ -6,8 +6,6 @@ that spread the next one twice cost them exponential time. Here each fragment is
 
 from collections.abc import Iterator
 
-from strawberry.extensions import SchemaExtension
-
 from graphql import (
     DocumentNode,
     FieldNode,
@@ -22,6 +20,8 @@ from graphql import (
     TokenKind,
     parse,
 )
+from strawberry.extensions import SchemaExtension
+
 from headworks.graphql.settings import GraphqlSettings
 
 OPENING = frozenset({TokenKind.BRACE_L, TokenKind.BRACKET_L, TokenKind.PAREN_L})

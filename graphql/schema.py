@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import strawberry
+from graphql import GraphQLError
 from strawberry import federation
 from strawberry.federation.schema import FederationAny
 from strawberry.schema.config import StrawberryConfig
 from strawberry.schema.exceptions import CannotGetOperationTypeError, InvalidOperationTypeError
 from strawberry.types import ExecutionContext, Info
 
-from graphql import GraphQLError
 from headworks.graphql.context import RequestContext, RequestInfo
 from headworks.graphql.guard import DocumentGuard, refuse
 from headworks.graphql.ports import GraphqlObserver, ResolverFault, Tables, Turns

@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
+from graphql import get_introspection_query
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphql import get_introspection_query
 from headworks.graphql.schema import Graph, GraphqlRequest
 from headworks.graphql.settings import GraphqlSettings
 from tests.fakes.graph import ADA, AnsweringTurns, OwnedTables, RecordingGraphqlObserver

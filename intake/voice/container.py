@@ -10,7 +10,7 @@ from headworks.intake.errors import BadMedia, TooLarge
 from headworks.intake.voice.form import SAMPLE_RATE_HERTZ, VoiceSettings
 from headworks.intake.voice.pcm import Samples
 
-_FORMATS = {"WAV", "WAVEX", "RF64", "FLAC", "OGG", "MPEG"}
+_FORMATS = {"WAV", "WAVEX", "RF64", "FLAC", "OGG", "MP3"}
 _BLOCK_FRAMES = 65_536
 _MAX_CHANNELS = 8
 _RATES = range(4_000, 384_001)

@@ -1,0 +1,50 @@
+"""Speech for tests, and how to hear it."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import numpy as np
+import soundfile
+
+from headworks.intake.finding import Heard
+from headworks.intake.voice.form import VoiceForm, VoiceSettings
+from headworks.intake.voice.pcm import Samples
+from headworks.intake.voice.preprocessor import VoiceModels, VoicePreprocessor
+from headworks.intake.work import WorkPool
+
+REPOSITORY = Path(__file__).resolve().parent.parent.parent.parent
+QUESTION_FILE = REPOSITORY / "server" / "demo" / "question.flac"
+QUESTION = "How many orders did we ship in March?"
+AUSTEN = REPOSITORY / "tests" / "data" / "austen-0930.wav"
+AUSTEN_WORDS = "He might even have been made amiable himself."
+ALL_AUSTEN = REPOSITORY.parent / "shared" / "data" / "voice"
+
+
+def samples_of(path: Path) -> Samples:
+    samples: Samples = soundfile.read(path, dtype="float32")[0]
+    return samples
+
+
+def linear16(samples: Samples) -> bytes:
+    return np.clip(np.round(samples * 32768), -32768, 32767).astype("<i2").tobytes()
+
+
+async def hear(
+    models: VoiceModels,
+    pool: WorkPool,
+    data: bytes,
+    form: VoiceForm | None = None,
+    *,
+    chunk_bytes: int = 6400,
+    settings: VoiceSettings | None = None,
+) -> list[Heard]:
+    async def chunks() -> AsyncIterator[bytes]:
+        for start in range(0, len(data), chunk_bytes):
+            yield data[start : start + chunk_bytes]
+
+    preprocessor = VoicePreprocessor(1, models, pool, form or VoiceForm(), settings or VoiceSettings())
+    return [finding async for finding in preprocessor.process(chunks()) if isinstance(finding, Heard)]
+
+
+def finals(heard: list[Heard]) -> list[str]:
+    return [one.transcript for one in heard if one.is_final]

@@ -72,7 +72,7 @@ class TurnInput:
         """Read to the end of input; call `handle` with one finding at a time.
 
         Raises:
-            OutOfOrder: a second setup, input after the end, or a part begun inside another.
+            OutOfOrder: a second setup, or a part begun inside another.
             BadMedia, TooLarge: from a preprocessor, or a part that was cut short.
             TurnTimedOut: no step for too long.
         """
@@ -97,11 +97,7 @@ class TurnInput:
                     raise OutOfOrder("a second setup; setup comes first and once")
                 case Chunk():
                     await self._take(step)
-                case EndOfInput():
-                    if await next_step(steps, self._settings.idle_seconds, "input.idle_seconds") is not None:
-                        raise OutOfOrder("a step after end_of_input")
-                    break
-                case None:
+                case EndOfInput() | None:
                     break
         self.measures.ended_at = self._clock.now()
 
@@ -199,3 +195,13 @@ async def next_step(steps: AsyncIterator[Step], seconds: float, limit: str) -> S
             return await anext(steps, None)
     except TimeoutError as error:
         raise TurnTimedOut(limit) from error
+
+
+async def expect_no_more(steps: AsyncIterator[Step]) -> None:
+    """Return when the sender ends its side; it may leave that for later than `end_of_input`.
+
+    Raises:
+        OutOfOrder: a step came after the end.
+    """
+    if await anext(steps, None) is not None:
+        raise OutOfOrder("a step after end_of_input")

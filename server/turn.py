@@ -24,7 +24,7 @@ from headworks.server.engine.engine import Engine, EngineRequest, FinishReason, 
 from headworks.server.errors import BadRequest, OutOfOrder, TurnRefused, TurnTimedOut, UnknownModel
 from headworks.server.flow.meter import Meter
 from headworks.server.flow.permits import Permits
-from headworks.server.input import InputSettings, TurnInput, next_step
+from headworks.server.input import InputSettings, TurnInput, expect_no_more, next_step
 from headworks.server.inspection import Inspection
 from headworks.server.observer import Outcome, TurnObserver, TurnRecord
 from headworks.server.prompt_feed import PromptFeed
@@ -131,7 +131,10 @@ class TurnRunner:
                 async with asyncio.TaskGroup() as tasks:
                     answering = tasks.create_task(answer.run(request, turn.feed, sink))
                     taken = await self._take_in(turn, setup, steps, sink)
-                await sink(self._finished(turn, taken, answer, answering.result()))
+                    watching = tasks.create_task(expect_no_more(steps))
+                    reason = await answering
+                    watching.cancel()
+                await sink(self._finished(turn, taken, answer, reason))
             finally:
                 self._book(turn, answer.measures.output_tokens)
 

@@ -1,5 +1,6 @@
 """Around every turn call: a turn id and an identity before the first message is read, a status after the last."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -30,14 +31,16 @@ current_call: ContextVar[Call] = ContextVar("current_call")
 class TurnInterceptor(grpc.aio.ServerInterceptor):
     """Identifies callers and is the one place where an exception becomes a status. Other services pass it by."""
 
-    def __init__(self, service: str, identifier: Identifier) -> None:
+    def __init__(self, service: str, identifier: Identifier, linger_seconds: float) -> None:
         """Guard one service.
 
         Args:
             service: Its full name ("headworks.v1.TurnService").
+            linger_seconds: How long a failed call is still read, see `_linger`.
         """
         self._prefix = f"/{service}/"
         self._identifier = identifier
+        self._linger_seconds = linger_seconds
 
     async def intercept_service(
         self, continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Any]], handler_call_details: Any
@@ -64,6 +67,20 @@ class TurnInterceptor(grpc.aio.ServerInterceptor):
             except grpc.aio.AbortError:
                 raise
             except Exception as error:  # noqa: BLE001  # the border: whatever comes is given a status
+                await _linger(context, self._linger_seconds)
                 await fail(context, error, turn_id)
 
         return run
+
+
+async def _linger(context: Context, seconds: float) -> None:
+    """Drop what the caller is still sending, for a moment, before the call ends with an error.
+
+    A caller whose write meets an ended call may lose the status: grpc.aio's client then reports INTERNAL in its place.
+    """
+    try:
+        async with asyncio.timeout(seconds):
+            while await context.read() is not grpc.aio.EOF:
+                pass
+    except (TimeoutError, grpc.aio.UsageError, grpc.aio.BaseError):
+        return

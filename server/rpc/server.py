@@ -41,6 +41,8 @@ class RpcSettings:
     """Clients may ping this often, with or without a call, before they are told to go away."""
     send_seconds: float = 30.0
     """How long an event waits for a caller that does not read."""
+    linger_seconds: float = 0.2
+    """How long a failed call is still read, so that a caller in the middle of a write learns why it failed."""
 
 
 class RpcServer:
@@ -50,7 +52,8 @@ class RpcServer:
         self._settings = settings
         self._health = health.aio.HealthServicer()
         self._server = grpc.aio.server(
-            interceptors=[TurnInterceptor(SERVICE_NAME, identifier)], options=_options(settings)
+            interceptors=[TurnInterceptor(SERVICE_NAME, identifier, settings.linger_seconds)],
+            options=_options(settings),
         )
         add_TurnServiceServicer_to_server(TurnService(runner, settings.send_seconds), self._server)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)

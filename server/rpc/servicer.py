@@ -32,7 +32,7 @@ class TurnService(TurnServiceServicer):
     ) -> None:
         call = current_call.get()
         sender = _Sender(context, self._send_seconds)
-        async with aclosing(_steps(request_iterator)) as steps:
+        async with aclosing(_steps(request_iterator, context)) as steps:
             await self._runner.converse(
                 call.visit, steps, sender.send, turn_id=call.turn_id, deadline_seconds=context.time_remaining()
             )
@@ -41,7 +41,7 @@ class TurnService(TurnServiceServicer):
         self, request_iterator: AsyncIterator[pb.NormalizeRequest], context: Context
     ) -> pb.NormalizeResponse:
         call = current_call.get()
-        async with aclosing(_steps(request_iterator)) as steps:
+        async with aclosing(_steps(request_iterator, context)) as steps:
             normalized = await self._runner.normalize(
                 call.visit, steps, turn_id=call.turn_id, deadline_seconds=context.time_remaining()
             )
@@ -49,10 +49,14 @@ class TurnService(TurnServiceServicer):
 
 
 async def _steps(
-    requests: AsyncIterator[pb.ConverseRequest] | AsyncIterator[pb.NormalizeRequest],
+    requests: AsyncIterator[pb.ConverseRequest] | AsyncIterator[pb.NormalizeRequest], context: Context
 ) -> AsyncGenerator[Step, None]:
+    """Translate messages. gRPC ends the iterator of a cancelled call as it ends a whole one; these are told apart."""
     async for request in requests:
         yield step_from(request)
+    await asyncio.sleep(0)
+    if context.cancelled():
+        raise asyncio.CancelledError
 
 
 class _Sender:

@@ -1,0 +1,90 @@
+"""Engines by behaviour."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+
+from headworks.server.engine.engine import EngineLoad, EngineRequest, FinishReason, Piece, PromptChunk
+from headworks.server.errors import EngineBroken, EngineUnavailable
+
+
+class TalkingEngine:
+    """Answers with `tokens` tokens; what it was asked, and how each answer ended, is kept."""
+
+    def __init__(self, tokens: int = 4, *, pauses: bool = False) -> None:
+        """Answer.
+
+        Args:
+            pauses: Wait for `may_talk` to be set again after every token.
+        """
+        self.requests: list[EngineRequest] = []
+        self.prompts: list[tuple[int, ...]] = []
+        self.closed: list[str] = []
+        """Turns whose generator reached its `finally`."""
+        self.may_talk = asyncio.Event()
+        """Cleared, the engine waits before each token."""
+        self.may_talk.set()
+        self._tokens = tokens
+        self._pauses = pauses
+        self._running = 0
+
+    @property
+    def model(self) -> str:
+        return "talking"
+
+    @property
+    def max_model_tokens(self) -> int:
+        return 4096
+
+    async def start(self) -> None:
+        pass
+
+    async def answer(self, request: EngineRequest, prompt: AsyncIterator[PromptChunk]) -> AsyncGenerator[Piece, None]:
+        self.requests.append(request)
+        self._running += 1
+        try:
+            self.prompts.append(())
+            async for chunk in prompt:
+                self.prompts[-1] += chunk.token_ids
+            async for piece in self._talk(request):
+                yield piece
+        finally:
+            self._running -= 1
+            self.closed.append(request.turn_id)
+
+    async def _talk(self, request: EngineRequest) -> AsyncGenerator[Piece, None]:
+        count = min(self._tokens, request.sampling.max_output_tokens)
+        for number in range(1, count + 1):
+            await self.may_talk.wait()
+            if self._pauses:
+                self.may_talk.clear()
+            yield Piece((65,), FinishReason.STOP if number == count else None)
+
+    async def abort(self, turn_id: str) -> None:
+        pass
+
+    def load(self) -> EngineLoad:
+        return EngineLoad(self._running, 0, 0.0)
+
+    def is_healthy(self) -> bool:
+        return True
+
+    async def close(self) -> None:
+        pass
+
+
+class FailingEngine(TalkingEngine):
+    """Fails its first `failures` answers before a token, or every one after a token."""
+
+    def __init__(self, failures: int = 1, *, is_after_token: bool = False) -> None:
+        super().__init__()
+        self._failures = failures
+        self._is_after_token = is_after_token
+
+    async def _talk(self, request: EngineRequest) -> AsyncGenerator[Piece, None]:
+        if self._is_after_token:
+            yield Piece((65,))
+            raise EngineBroken("it broke")
+        if len(self.requests) <= self._failures:
+            raise EngineUnavailable("it is not there")
+        async for piece in super()._talk(request):
+            yield piece

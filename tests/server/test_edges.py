@@ -1,0 +1,338 @@
+"""What the gateway does at its edges: cancels, deadlines, limits, refusals, engine failures. Real gRPC throughout."""
+
+import asyncio
+import threading
+from typing import Any
+
+import grpc
+import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from prometheus_client import CollectorRegistry
+
+from headworks.policy.errors import NoVerdict
+from headworks.policy.question import Stage
+from headworks.policy.verdict import Obligations
+from headworks.server.answer import AnswerSettings
+from headworks.server.flow.permits import FlowSettings
+from headworks.server.input import InputSettings
+from headworks.server.observer import Outcome
+from headworks.server.rpc.server import SERVICE_NAME, RpcSettings
+from headworks.server.telemetry import Telemetry, TelemetrySettings
+from headworks.server.turn import TurnSettings
+from headworks.v1 import turn_pb2 as pb
+from tests.fakes.engines import FailingEngine, TalkingEngine
+from tests.fakes.judges import AllowingJudge, BrokenJudge, DenyingJudge
+from tests.server.edge import END, csv, edge, failure_from, failure_of, held_open, setup, table, text, turn
+
+INVALID, EXHAUSTED = grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.RESOURCE_EXHAUSTED
+
+
+async def read_until(call: Any, kind: str) -> None:
+    async for reply in call:
+        if reply.WhichOneof("event") == kind:
+            return
+    raise AssertionError(f"no {kind} came")
+
+
+async def test_sequence_has_no_gap_and_usage_is_counted() -> None:
+    """A client can tell that it lost nothing; A2: the ledger is the sum of what turns were told."""
+    async with edge() as server:
+        replies = [reply async for reply in server.stub.Converse(iter(turn("Hello there")))]
+        assert [reply.sequence for reply in replies] == list(range(1, len(replies) + 1))
+        usage = replies[-1].finished.usage
+        totals = server.meter.totals("local")
+        assert (totals.input_tokens, totals.output_tokens) == (usage.input_tokens, usage.output_tokens)
+        assert (usage.input_tokens, usage.output_tokens) == (len(server.engine.prompts[0]), 4)
+
+
+@pytest.mark.parametrize("phase", ["before setup", "accepted", "mid-input", "before the first token", "mid-answer"])
+async def test_c1_c8_c12_c14_c17_cancel_at_every_phase_leaves_nothing(phase: str) -> None:
+    """C1, C8, C11, C12, C14, C17: generators are closed, and the record says cancelled, as it was."""
+    async with edge(TalkingEngine(tokens=10**9, pauses=True)) as server:
+        steps = {"before setup": [], "accepted": [setup()], "mid-input": [setup(), text("Hello", last=False)]}
+        if phase == "before the first token":
+            server.engine.may_talk.clear()
+        whole = [setup(generation=pb.Generation(max_output_tokens=2048)), text("Hello"), END]
+        sent = steps.get(phase, whole)
+        call = server.stub.Converse(held_open(sent))
+        if phase == "mid-answer":
+            await read_until(call, "delta")
+        elif phase != "before setup":
+            await read_until(call, "accepted")
+        await asyncio.sleep(0.1)
+        call.cancel()
+        await server.is_clean()
+        server.engine.may_talk.set()
+        assert [record.outcome for record in server.recorder.finished] == [Outcome.CANCELLED]
+        assert len(server.engine.closed) == len(server.engine.requests)
+
+
+async def test_c4_cancel_of_normalize_leaves_nothing() -> None:
+    """C4: every kind of call is told to stop."""
+    async with edge() as server:
+        call = server.stub.Normalize(held_open([pb.NormalizeRequest(setup=pb.TurnSetup())]))  # type: ignore[list-item]
+        await asyncio.sleep(0.1)
+        assert server.permits.held == 1
+        call.cancel()
+        await server.is_clean()
+
+
+async def test_c19_twice_the_limit_cancelled_then_a_turn_passes_at_once() -> None:
+    """C19: permits come back from turns that run and from turns in line."""
+    async with edge(flow=FlowSettings(max_turns=2)) as server:
+        calls = [server.stub.Converse(held_open([setup()])) for _ in range(4)]
+        await asyncio.sleep(0.2)
+        assert (server.permits.held, server.permits.waiting) == (2, 2)
+        for call in calls:
+            call.cancel()
+        await server.is_clean()
+        await server.still_works()
+
+
+async def test_d1_deadline_reaches_the_engine() -> None:
+    """D1: what nobody waits for is not computed."""
+    async with edge() as server:
+        server.engine.may_talk.clear()
+        failure = await failure_of(server.stub.Converse(iter(turn("Hello")), timeout=0.3))
+        assert failure.code is grpc.StatusCode.DEADLINE_EXCEEDED
+        await server.is_clean()
+        assert server.engine.closed
+
+
+async def test_d4_pings_during_a_long_silence_are_welcome() -> None:
+    """D4: a client that keeps its connection alive through a silent call is not told to go away."""
+    options = (("grpc.keepalive_time_ms", 100), ("grpc.http2.max_pings_without_data", 0))
+    rpc = RpcSettings(port=0, min_client_ping_seconds=0.05)
+    async with edge(rpc=rpc, options=options) as server:
+        server.engine.may_talk.clear()
+        call = server.stub.Converse(iter(turn("Hello")))
+        await read_until(call, "accepted")
+        await asyncio.sleep(2)
+        server.engine.may_talk.set()
+        await read_until(call, "finished")
+
+
+async def test_d10_health_is_the_standard_one() -> None:
+    """D8, D10: Check and Watch follow the server; an unknown service is NOT_FOUND."""
+    async with edge() as server:
+        stub = health_pb2_grpc.HealthStub(server.channel)
+        request = health_pb2.HealthCheckRequest(service=SERVICE_NAME)
+        assert (await stub.Check(request)).status == health_pb2.HealthCheckResponse.SERVING
+        watch = stub.Watch(request)
+        assert (await watch.read()).status == health_pb2.HealthCheckResponse.SERVING
+        await server.server.set_serving(False)
+        assert (await watch.read()).status == health_pb2.HealthCheckResponse.NOT_SERVING
+        watch.cancel()
+        with pytest.raises(grpc.aio.AioRpcError) as failure:
+            await stub.Check(health_pb2.HealthCheckRequest(service="nobody"))
+        assert failure.value.code() is grpc.StatusCode.NOT_FOUND
+
+
+async def test_d11_health_answers_while_the_pools_are_full() -> None:
+    """D11: heavy work is not on the event loop, so the answer comes before the work ends."""
+    async with edge() as server:
+        is_over = threading.Event()
+        work = asyncio.create_task(server.intake.pool.run(is_over.wait, 30))
+        stub = health_pb2_grpc.HealthStub(server.channel)
+        await stub.Check(health_pb2.HealthCheckRequest())
+        assert not work.done()
+        is_over.set()
+        await work
+
+
+async def test_d5_drain_refuses_new_turns_by_name() -> None:
+    """D5: the refusal says that another server will do."""
+    async with edge() as server:
+        server.permits.drain()
+        failure = await failure_of(server.stub.Converse(iter(turn("Hello"))))
+        assert (failure.code, failure.reason) == (grpc.StatusCode.UNAVAILABLE, "DRAINING")
+        assert failure.retry_after_seconds is not None
+
+
+async def test_b1_caller_that_does_not_read_is_cut() -> None:
+    """B1: what waits is bounded by the answer's ceiling, and for how long by a limit with a name."""
+    rpc = RpcSettings(port=0, send_seconds=0.3)
+    answer = AnswerSettings(max_output_tokens=10**6)
+    instructions = pb.Generation(max_output_tokens=10**6)
+    async with edge(TalkingEngine(tokens=10**6), rpc=rpc, settings=TurnSettings(answer=answer)) as server:
+        call = server.stub.Converse(iter([setup(generation=instructions), text("Hello"), END]))
+        await asyncio.sleep(2)
+        call.cancel()
+        await server.is_clean()
+
+
+async def test_b6_upload_far_over_the_message_limit_works_in_chunks() -> None:
+    """B6: ten megabytes, 64 KiB at a time."""
+    data = csv(100_000)
+    chunks = [data[start : start + 65536] for start in range(0, len(data), 65536)]
+    steps = [setup(), *(table(chunk, last=chunk is chunks[-1]) for chunk in chunks), END]
+    async with edge() as server:
+        replies = [reply async for reply in server.stub.Converse(iter(steps), timeout=60)]
+        assert [reply.read.rows for reply in replies if reply.WhichOneof("event") == "read"] == [100_000]
+
+
+@pytest.mark.parametrize(
+    ("steps", "reason"),
+    [
+        ([setup(), table(b"x" * (5 * 1024 * 1024))], ""),
+        ([setup(), table(b"x" * (1024 * 1024 + 1))], "TOO_LARGE"),
+        ([setup(), text("x" * 65537)], "TOO_LARGE"),
+        ([setup(), *[text("x") for _ in range(40)]], "TOO_LARGE"),
+    ],
+    ids=["over the message limit", "over the chunk limit", "over the text limit", "too many parts"],
+)
+async def test_b7_too_much_is_exhausted(steps: list[pb.ConverseRequest], reason: str) -> None:
+    """B7: refused before it is parsed where it can be, and by the limit's name."""
+    async with edge() as server:
+        failure = await failure_of(server.stub.Converse(iter(steps)))
+        assert (failure.code, failure.reason) == (EXHAUSTED, reason)
+        assert not reason or "limit" in failure.metadata
+        await server.still_works()
+
+
+@pytest.mark.parametrize(
+    ("steps", "reason", "named"),
+    [
+        ([], "OUT_OF_ORDER", "first step must be setup"),
+        ([text("Hello")], "OUT_OF_ORDER", "first step must be setup"),
+        ([setup(), setup()], "OUT_OF_ORDER", "second setup"),
+        ([setup(), text("Hel", last=False), table(b"a\n1\n")], "OUT_OF_ORDER", "table began before the text"),
+        ([setup(), pb.ConverseRequest()], "BAD_REQUEST", "without a step"),
+        ([setup(), table(b"a\n1\n", last=False), END], "BAD_MEDIA", "table 1 was cut short"),
+        ([setup(), END], "BAD_MEDIA", "no text"),
+        ([setup(), table(b"\x00\x01\x02")], "BAD_MEDIA", "table 1"),
+        ([setup(voice=pb.VoiceSetup(encoding=2)), END], "BAD_REQUEST", "sample_rate_hertz"),
+        ([setup(generation=pb.Generation(temperature=9)), END], "BAD_REQUEST", "temperature"),
+        ([setup(instructions="x" * 5000), END], "BAD_REQUEST", "instructions"),
+    ],
+)
+async def test_m8_v4_v6_wrong_steps_are_named_and_harm_nobody(
+    steps: list[pb.ConverseRequest], reason: str, named: str
+) -> None:
+    """M4, M8, V4, V6: a well-formed status with its details, and the channel goes on."""
+    async with edge() as server:
+        failure = await failure_of(server.stub.Converse(iter(steps)))
+        assert (failure.code, failure.reason) == (INVALID, reason)
+        assert named in failure.message
+        await server.is_clean()
+        await server.still_works()
+
+
+async def test_step_after_the_end_is_out_of_order() -> None:
+    """It would be lost otherwise, and its sender would believe that it was read."""
+    async with edge() as server:
+        server.engine.may_talk.clear()
+        failure = await failure_of(server.stub.Converse(iter([*turn("Hello"), text("again")])))
+        assert (failure.code, failure.reason) == (INVALID, "OUT_OF_ORDER")
+
+
+async def test_silent_sender_is_timed_out() -> None:
+    """A paused turn holds a place in the engine's batch, so it may not pause for ever."""
+    settings = TurnSettings(input=InputSettings(idle_seconds=0.1, setup_seconds=0.1))
+    async with edge(settings=settings) as server:
+        for steps in ([], [setup(), text("Hello", last=False)]):
+            failure = await failure_of(server.stub.Converse(held_open(steps)))
+            assert (failure.code, failure.reason) == (grpc.StatusCode.DEADLINE_EXCEEDED, "TURN_TIMED_OUT")
+
+
+async def test_stalled_engine_is_timed_out() -> None:
+    """D15, M10: a stream that makes no token reaches its caller as an error."""
+    async with edge(settings=TurnSettings(answer=AnswerSettings(stall_seconds=0.1))) as server:
+        server.engine.may_talk.clear()
+        failure = await failure_of(server.stub.Converse(iter(turn("Hello"))))
+        assert failure.metadata["limit"] == "answer.stall_seconds"
+
+
+async def test_m3_failure_before_the_first_token_is_tried_again() -> None:
+    """M3, A11: the second attempt gets the same prompt, and the turn is booked once."""
+    async with edge(FailingEngine(failures=1)) as server:
+        replies = [reply async for reply in server.stub.Converse(iter(turn("Hello")))]
+        assert replies[-1].WhichOneof("event") == "finished"
+        assert server.engine.prompts[0] == server.engine.prompts[1]
+        assert server.meter.totals("local").input_tokens == len(server.engine.prompts[0])
+
+
+async def test_m3_failure_on_every_attempt_says_when_to_retry() -> None:
+    """No token was made, so another try is safe."""
+    async with edge(FailingEngine(failures=9)) as server:
+        failure = await failure_of(server.stub.Converse(iter(turn("Hello"))))
+        assert (failure.code, failure.reason) == (grpc.StatusCode.UNAVAILABLE, "ENGINE_UNAVAILABLE")
+        assert failure.retry_after_seconds is not None
+
+
+async def test_m1_m10_failure_after_a_token_is_not_tried_again() -> None:
+    """M1, M10: a second try would repeat text."""
+    async with edge(FailingEngine(is_after_token=True)) as server:
+        failure = await failure_of(server.stub.Converse(iter(turn("Hello"))))
+        assert (failure.code, failure.reason) == (grpc.StatusCode.ABORTED, "ENGINE_BROKEN")
+        assert len(server.engine.requests) == 1
+
+
+@pytest.mark.parametrize("stage", [Stage.OPEN, Stage.INPUT])
+async def test_refusal_names_its_decision_and_keeps_input_from_the_engine(stage: Stage) -> None:
+    """The model never sees what policy refused."""
+    async with edge(judge=DenyingJudge(stage, "NOT_TODAY")) as server:
+        failure = await failure_of(server.stub.Converse(iter(turn("Hello"))))
+        assert (failure.code, failure.reason) == (grpc.StatusCode.PERMISSION_DENIED, "TURN_REFUSED")
+        assert failure.metadata["decision_id"]
+        assert failure.metadata["reasons"] == "NOT_TODAY"
+        assert server.engine.prompts == []
+        assert [record.outcome for record in server.recorder.finished] == [Outcome.REFUSED]
+
+
+@pytest.mark.parametrize("reason", list(NoVerdict))
+async def test_p3_no_verdict_is_a_refusal_with_its_reason(reason: NoVerdict) -> None:
+    """P3: down, slow, undefined and odd are told apart, and none of them lets a turn through."""
+    async with edge(judge=BrokenJudge(reason)) as server:
+        failure = await failure_of(server.stub.Converse(iter(turn("Hello"))))
+        assert (failure.code, failure.reason) == (grpc.StatusCode.UNAVAILABLE, reason.value)
+        assert failure.metadata["decision_id"]
+        assert server.engine.requests == []
+
+
+async def test_a5_obligations_are_kept() -> None:
+    """A5, A8: modalities, prompt and answer ceilings and rates, as the verdict said; what is left goes down."""
+    obligations = Obligations(max_output_tokens=2, turns_per_minute=2, tokens_per_minute=10**6, modalities=("text",))
+    async with edge(judge=AllowingJudge(obligations)) as server:
+        replies = [reply async for reply in server.stub.Converse(iter(turn("Hello")))]
+        usage = replies[-1].finished.usage
+        assert usage.output_tokens == 2
+        assert usage.remaining_tokens_per_minute < 10**6
+        refused = await failure_of(server.stub.Converse(iter([setup(), table(b"a\n1\n")])))
+        assert refused.metadata["reasons"] == "MODALITY_NOT_ALLOWED"
+        limited = await failure_of(server.stub.Converse(iter(turn("Hello"))))
+        assert (limited.code, limited.metadata["limit"]) == (EXHAUSTED, "policy.turns_per_minute")
+        assert limited.retry_after_seconds is not None
+    async with edge(judge=AllowingJudge(Obligations(max_input_tokens=3))) as server:
+        failure = await failure_of(server.stub.Converse(iter(turn("Hello"))))
+        assert failure.metadata["limit"] == "policy.max_input_tokens"
+
+
+async def test_p12_garbage_credentials_are_refused_even_on_loopback() -> None:
+    """P12, P14: a wrong key is never taken for none, and a tenant header for nothing."""
+    async with edge() as server:
+        call = server.stub.Converse(iter(turn("Hello")), metadata=(("authorization", "Bearer nonsense"),))
+        failure = await failure_of(call)
+        assert (failure.code, failure.reason) == (grpc.StatusCode.UNAUTHENTICATED, "UNKNOWN_CALLER")
+        assert "nonsense" not in failure.message
+        spoofed = server.stub.Converse(iter(turn("Hello")), metadata=(("x-tenant", "other"),))
+        await read_until(spoofed, "finished")
+        assert server.meter.totals("other").turns == 0
+
+
+async def test_normalize_errors_have_their_details_too() -> None:
+    """M8: a unary answer's error is no poorer."""
+    async with edge() as server:
+        with pytest.raises(grpc.aio.AioRpcError) as failure:
+            await server.stub.Normalize(iter([pb.NormalizeRequest()]))
+        assert failure_from(failure.value).reason == "BAD_REQUEST"
+
+
+async def test_t1_callers_trace_goes_on_to_the_engine() -> None:
+    """T1: one trace id from client to engine, not a new root here."""
+    trace_id = "4bf92f3577b34da6a3ce929d0e0e4736"
+    telemetry = Telemetry(TelemetrySettings(), CollectorRegistry())
+    async with edge(observer=telemetry) as server:
+        metadata = (("traceparent", f"00-{trace_id}-00f067aa0ba902b7-01"),)
+        await read_until(server.stub.Converse(iter(turn("Hello")), metadata=metadata), "finished")
+        assert server.engine.requests[0].trace_headers["traceparent"].split("-")[1] == trace_id

@@ -1,6 +1,7 @@
 """`doctor`: what is active here and why, and what a gateway costs."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -59,7 +60,8 @@ def _checks(config: Path | None, store: Path | None) -> Iterator[Check]:
         settings, changed = checks.load_settings(config)
     except ModuleNotFoundError as error:
         yield Check("settings", State.ABSENT, f"not looked at: {error.name} is not installed")
-        yield from checks.store((store or DEFAULT_STORE).expanduser())
+        for check in checks.store((store or DEFAULT_STORE).expanduser()):
+            yield replace(check, state=State.ABSENT) if check.state is State.WRONG else check  # a client needs none
         return
     root = store.expanduser() if store else settings.models.store
     yield from checks.settings_file(config, settings, changed)

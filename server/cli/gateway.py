@@ -1,6 +1,7 @@
 """A gateway in a process of its own, for the length of a demo or a measurement."""
 
 import asyncio
+import re
 import socket
 import subprocess
 import sys
@@ -26,6 +27,8 @@ STOP_SECONDS = 45.0
 """Until it is killed: its own drain takes at most 30.5 s."""
 _POLL_SECONDS = 0.2
 _LINES_KEPT = 40
+_OURS = re.compile(r"^\S+ \S+ \w+ (server|engine)\.")
+"""A line of the gateway's own start and end; an engine has a lot more to say, which only matters if it fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +95,8 @@ def health(target: str) -> str:
 def _wait_serving(process: "subprocess.Popen[str]", target: str, started: float, lines: deque[str]) -> None:
     while health(target) != "SERVING":
         if process.poll() is not None:
-            last = next((line for line in reversed(lines) if line.strip()), "it said nothing")
+            said = [line for line in lines if line.strip()]
+            last = next((line for line in said if "server.failed" in line), said[-1] if said else "it said nothing")
             raise Mistake(f"The gateway did not start: {last}; see: headworks doctor", FAILED)
         if time.monotonic() - started > START_SECONDS:
             raise Mistake(f"The gateway did not serve within {START_SECONDS:.0f} s; see: headworks doctor", FAILED)
@@ -111,7 +115,7 @@ def _stop(process: "subprocess.Popen[str]") -> None:
 def _read_lines(stream: IO[str], lines: deque[str], console: Console | None) -> None:
     for line in stream:
         lines.append(printable(line.rstrip()))
-        if console is not None:
+        if console is not None and _OURS.search(lines[-1]):
             console.print(lines[-1], style="dim", soft_wrap=True)
 
 

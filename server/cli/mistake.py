@@ -52,6 +52,8 @@ def mistake_of(error: CallFailed, target: str) -> Mistake:
 
 
 def _advice(error: CallFailed) -> str:
+    if "try again" in error.message:
+        return ""
     if error.retry_after_seconds is not None:
         return f"; try again in {error.retry_after_seconds:.3g} s"
     match error.reason:
@@ -66,7 +68,7 @@ def _advice(error: CallFailed) -> str:
 
 def _sentence(message: str) -> str:
     text = " ".join(message.split()).rstrip(".") or "The call failed"
-    return text[0].upper() + text[1:]
+    return text if "." in text.split()[0] else text[0].upper() + text[1:]  # a setting's name keeps its case
 
 
 @contextmanager

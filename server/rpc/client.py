@@ -9,6 +9,7 @@ from typing import Any, Self
 import grpc
 from google.rpc.error_details_pb2 import ErrorInfo, RetryInfo
 from google.rpc.status_pb2 import Status as StatusMessage
+from grpc._cython import cygrpc  # type: ignore[attr-defined]  # for its InternalError, see _write
 
 from headworks.server.rpc.client_messages import (
     UnknownReply,
@@ -170,11 +171,12 @@ async def _sending(
 
     async def send() -> None:
         try:
-            await call.write(first)
+            await call.wait_for_connection()
+            await _write(call, first)
             async with aclosing(parts):
                 async for chunk in parts:
-                    await call.write(message_of(chunk))
-            await call.done_writing()
+                    await _write(call, message_of(chunk))
+            await _write(call, None)
         except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
             return  # the call is over; its reader is told how
         except Exception as error:  # noqa: BLE001  # raised again by check_sent, in the caller's task
@@ -192,6 +194,25 @@ async def _sending(
         sender.cancel()
         call.cancel()
         await asyncio.wait((sender,))
+
+
+async def _write(call: Any, message: Any | None) -> None:
+    """Send a message, or with None the end of them, so that the reader is told the server's own status.
+
+    grpc.aio's `write` sets the status to INTERNAL, "Internal error from Core", when the server ends the call while the
+    write waits for flow control (seen with grpcio 1.85.3), and a refused upload would read as a broken server.
+
+    Raises:
+        InvalidStateError: the call is over.
+    """
+    core = call._cython_call
+    try:
+        if message is None:
+            await core.send_receive_close()
+        else:
+            await core.send_serialized_message(message.SerializeToString())
+    except cygrpc.InternalError as error:
+        raise asyncio.InvalidStateError("the call is over") from error
 
 
 def _failed(error: grpc.aio.AioRpcError) -> CallFailed:

@@ -1,0 +1,96 @@
+"""Steps out of order and input that is not what it says: the same listed error from both calls."""
+
+import grpc
+import pytest
+
+from headworks.server.rpc.server import SERVICE_NAME
+from headworks.v1 import turn_pb2 as pb
+from tests.server.edge import END, failure_from, failure_of, setup, table, text
+from tests.server.rpc.watching import as_normalize, settled, watched
+
+INVALID = grpc.StatusCode.INVALID_ARGUMENT
+PNG, ZIP = b"\x89PNG\r\n\x1a\n" + bytes(50), b"PK\x03\x04" + bytes(50)
+FAULTS: dict[str, tuple[list[pb.ConverseRequest], str, str]] = {
+    "nothing sent": ([], "OUT_OF_ORDER", "setup"),
+    "end before setup": ([END], "OUT_OF_ORDER", "setup"),
+    "empty first message": ([pb.ConverseRequest()], "BAD_REQUEST", "without a step"),
+    "second setup after input": ([setup(), text("Hi."), setup()], "OUT_OF_ORDER", "second setup"),
+    "text in a table": ([setup(), table(b"a\n1\n", last=False), text("Hi.")], "OUT_OF_ORDER", "table part"),
+    "picture in a text": (
+        [setup(), text("Look", last=False), pb.ConverseRequest(image=pb.MediaChunk(data=PNG))],
+        "OUT_OF_ORDER",
+        "text part",
+    ),
+    "table without its last chunk": ([setup(), table(b"a\n1\n", last=False)], "BAD_MEDIA", "table 1 was cut short"),
+    "second table cut short": ([setup(), table(b"a\n1\n"), table(b"a", last=False), END], "BAD_MEDIA", "table 2 was"),
+    "no input": ([setup()], "BAD_MEDIA", "came to no text"),
+    "empty text": ([setup(), text("")], "BAD_MEDIA", "text 1: no bytes"),
+    "empty table": ([setup(), table(b"")], "BAD_MEDIA", "table 1: no bytes"),
+    "NUL in text": ([setup(), text("a\0b")], "BAD_MEDIA", "text 1: a NUL byte at byte 1"),
+    "picture for a table": ([setup(), table(PNG)], "BAD_MEDIA", "table 1: this is a PNG picture"),
+    "archive for the second table": ([setup(), table(b"a\n1\n"), table(ZIP)], "BAD_MEDIA", "table 2: this is a zip"),
+    "CSV not in UTF-8": (
+        [setup(), table(b"a,b\n\xff\xfa,1\n" * 9)],
+        "BAD_MEDIA",
+        "table 1: CSV is not UTF-8 at byte 4",
+    ),
+    "torn Parquet": ([setup(), table(b"PAR1" + bytes(range(200)))], "BAD_MEDIA", "table 1"),
+    "negative ceiling": ([setup(generation=pb.Generation(max_output_tokens=-1))], "BAD_REQUEST", "max_output_tokens"),
+    "ceiling over the limit": (
+        [setup(generation=pb.Generation(max_output_tokens=10**6))],
+        "BAD_REQUEST",
+        "max_output_tokens",
+    ),
+    "long purpose": ([setup(purpose="x" * 65)], "BAD_REQUEST", "setup.purpose"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_v4_v6_m8_both_calls_name_the_fault(fault: str) -> None:
+    """V4, V6, M8: INVALID_ARGUMENT that says what and where, with the turn's id; nothing is left, the next turn works."""
+    steps, reason, words = FAULTS[fault]
+    async with watched() as server:
+        conversing = server.stub.Converse(iter(steps))
+        failure = await failure_of(conversing)
+        assert (failure.code, failure.reason) == (INVALID, reason), failure
+        assert words in failure.message
+        trailing = dict(await conversing.trailing_metadata())
+        assert trailing["headworks-turn-id"] == server.recorder.finished[0].turn_id
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await server.stub.Normalize(iter(as_normalize(steps)))
+        assert failure_from(caught.value) == failure
+        await settled(server)
+        await server.still_works()
+
+
+async def test_v6_bad_turns_beside_a_good_one() -> None:
+    """V6: no odd request harms another one on the same connection."""
+    async with watched() as server:
+        good = server.stub.Converse()
+        await good.write(setup())
+        await good.write(text("Hello. ", last=False))
+        for steps, reason, _ in FAULTS.values():
+            assert (await failure_of(server.stub.Converse(iter(steps)))).reason == reason
+        await good.write(text("Bye."))
+        await good.done_writing()
+        assert [reply.WhichOneof("event") async for reply in good][-1] == "finished"
+
+
+async def test_unknown_model_is_not_found_before_any_event() -> None:
+    """M8: a turn that never opened still says why."""
+    async with watched() as server:
+        failure = await failure_of(server.stub.Converse(iter([setup(model="another"), text("Hello.")])))
+        assert (failure.code, failure.reason) == (grpc.StatusCode.NOT_FOUND, "UNKNOWN_MODEL")
+        assert "'talking'" in failure.message
+
+
+async def test_v4_bytes_that_are_no_message_harm_nobody() -> None:
+    """V4, V6: what protobuf cannot read ends its own call, without a stack for the caller."""
+    async with watched() as server:
+        call = server.channel.stream_stream(f"/{SERVICE_NAME}/Converse")()
+        await call.write(b"\xff\xff\xff\xff garbage")
+        await call.done_writing()
+        assert await call.code() in (INVALID, grpc.StatusCode.INTERNAL)
+        assert "Traceback" not in (await call.details() or "")
+        await settled(server)
+        await server.still_works()

@@ -42,7 +42,7 @@ class Recipe(Protocol):
 
     @property
     def revision(self) -> int:
-        """Counts changes of the recipe that make older results wrong."""
+        """Counts changes of the recipe that make older results wrong or slow."""
         ...
 
     def versions(self) -> Mapping[str, str]:

@@ -19,7 +19,7 @@ class ModelKind(StrEnum):
     LANGUAGE = "language"
     """Hugging Face layout: safetensors, config, tokenizer, chat template."""
     WHISPER = "whisper"
-    """encoder.onnx, decoder.onnx, decoding.json, tokens.json, mel_filters.npy."""
+    """encoder.onnx, decoder.onnx, config.json, tokens.json, mel_filters.npy."""
     VAD = "vad"
     """silero_vad.onnx."""
     OCR = "ocr"

@@ -94,7 +94,7 @@ class DecoderGraph(nn.Module):
             query = _split(block.cross_attn.query(block.cross_attn_ln(x)), heads)
             x = x + block.cross_attn.out(_attend(query, cross[2 * layer], cross[2 * layer + 1], None))
             x = x + block.mlp(block.mlp_ln(x))
-        logits = (decoder.token_embedding.weight @ decoder.ln(x).transpose(1, 2)).transpose(1, 2)
+        logits = decoder.ln(x) @ decoder.token_embedding.weight.transpose(0, 1)
         return [logits, *present]
 
 
@@ -151,5 +151,8 @@ def _export(
             output_names=list(outputs),
             dynamic_axes={**inputs, **outputs},
             opset_version=OPSET,
+            # Folded here, the tied embedding would be stored twice; ONNX Runtime folds it when it loads the graph.
+            # Folding would store the vocabulary's matrix a second time, transposed; ONNX Runtime reads it as it is.
+            do_constant_folding=False,
             dynamo=False,
         )

@@ -5,6 +5,10 @@ from enum import StrEnum
 
 SAMPLE_RATE_HERTZ = 16_000
 """What Silero VAD and Whisper are made for; everything is resampled to it."""
+SAMPLE_RATES_HERTZ = range(4_000, 384_001)
+"""What may be resampled: from half a telephone's to the highest that recorders offer."""
+WHISPER_SECONDS = 30
+"""What Whisper hears at once; its encoder was trained on this length."""
 
 
 class AudioEncoding(StrEnum):
@@ -41,13 +45,19 @@ class EndpointSettings:
     max_utterance_seconds: int = 28
     """A longer one is cut at its quietest window; Whisper hears 30 s, padding included."""
 
+    def __post_init__(self) -> None:
+        if self.max_utterance_seconds * 1000 + 2 * self.padding_milliseconds > WHISPER_SECONDS * 1000:
+            raise ValueError(
+                f"max_utterance_seconds and twice padding_milliseconds must fit in {WHISPER_SECONDS} s, as Whisper does"
+            )
+
 
 @dataclass(frozen=True, slots=True)
 class VoiceSettings:
     """Limits on one voice part."""
 
     max_bytes: int = 64 * 1024 * 1024
-    """Of a container; half an hour of 16-bit mono at 16 kHz is 58 MB."""
+    """Of a container, kept until it is decoded; half an hour of 16-bit mono at 16 kHz is 58 MB."""
     max_seconds: int = 1800
     """Of either form, by the header and by the samples."""
     partial_interval_milliseconds: int = 800

@@ -6,10 +6,11 @@ Source: whisper/audio.py, log_mel_spectrogram; the figures agree to 1e-4 (tests)
 import numpy as np
 from numpy.typing import NDArray
 
+from headworks.intake.voice.form import SAMPLE_RATE_HERTZ, WHISPER_SECONDS
+
 FFT_SAMPLES = 400
 HOP_SAMPLES = 160
-WINDOW_SAMPLES = 30 * 16_000
-"""What Whisper's encoder was trained on: 30 s."""
+WINDOW_SAMPLES = WHISPER_SECONDS * SAMPLE_RATE_HERTZ
 
 Samples = NDArray[np.float32]
 

@@ -1,26 +1,28 @@
 """A voice part, from bytes to transcripts, while it is still being spoken."""
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
-import soxr
 
 from headworks.intake.errors import TooLarge
 from headworks.intake.finding import Finding, Heard
 from headworks.intake.models.store import ModelStore
 from headworks.intake.onnx.provider import OnnxSettings
 from headworks.intake.span import AudioOrigin, Modality, Span
-from headworks.intake.voice.container import decode
+from headworks.intake.voice.container import ContainerReader
 from headworks.intake.voice.endpoint import WINDOW_MILLISECONDS, Endpointer, Utterance
-from headworks.intake.voice.form import SAMPLE_RATE_HERTZ, AudioEncoding, VoiceForm, VoiceSettings
-from headworks.intake.voice.pcm import Linear16Decoder, Samples, WindowCutter
+from headworks.intake.voice.form import AudioEncoding, VoiceForm, VoiceSettings
+from headworks.intake.voice.linear16 import Linear16Reader
+from headworks.intake.voice.pcm import Samples, WindowCutter
 from headworks.intake.voice.vad import WINDOW_SAMPLES, VadModel
 from headworks.intake.voice.whisper import Transcript, WhisperModel
 from headworks.intake.work import WorkPool
 
-_SLICE_SAMPLES = SAMPLE_RATE_HERTZ * 5
-"""How much of a decoded file the VAD is given at once, so that other streams get the pool in between."""
+_Piece = Callable[[], tuple[Samples, bool]]
+"""Makes some samples, and says whether they are the part's last. Blocking: it is called on the pool."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,48 +59,44 @@ class VoicePreprocessor:
     async def process(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[Finding, None]:
         """See `Preprocessor`."""
         pieces = self._streamed(chunks) if self._form.encoding is AudioEncoding.LINEAR16 else self._decoded(chunks)
-        async for samples, is_last in pieces:
-            for spoken in await self._pool.run(self._listener.feed, samples, is_last=is_last):
-                transcript = await self._pool.run(self._models.whisper.transcribe, spoken.samples)
-                if transcript.text:
-                    yield self._final(spoken, transcript)
-            if (so_far := self._due_partial()) is not None:
-                padding = self._settings.partial_padding_seconds
-                transcript = await self._pool.run(self._models.whisper.transcribe, so_far.samples, padding)
-                if transcript.text:
-                    yield self._heard(so_far, transcript, is_final=False)
+        async with aclosing(pieces):
+            async for piece in pieces:
+                for spoken in await self._pool.run(self._listen, piece):
+                    transcript = await self._pool.run(self._models.whisper.transcribe, spoken.samples)
+                    if transcript.text:
+                        yield self._heard(spoken, transcript, is_final=True)
+                if (so_far := self._due_partial()) is not None:
+                    padding = self._settings.partial_padding_seconds
+                    transcript = await self._pool.run(self._models.whisper.transcribe, so_far.samples, padding)
+                    if transcript.text:
+                        yield self._heard(so_far, transcript, is_final=False)
 
-    async def _streamed(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[tuple[Samples, bool], None]:
-        decoder = Linear16Decoder(self._part)
-        resampler = soxr.ResampleStream(self._form.sample_rate_hertz, SAMPLE_RATE_HERTZ, 1, dtype="float32")
-        count = 0
+    async def _streamed(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[_Piece, None]:
+        reader = Linear16Reader(self._part, self._form.sample_rate_hertz, self._settings)
         async for chunk in chunks:
-            samples = decoder.feed(chunk)
-            count += len(samples)
-            if count > self._settings.max_seconds * self._form.sample_rate_hertz:
-                seconds = count // self._form.sample_rate_hertz
-                raise TooLarge("intake.voice.max_seconds", self._settings.max_seconds, seconds)
-            yield resampler.resample_chunk(samples), False
-        decoder.finish()
-        yield resampler.resample_chunk(np.zeros(0, np.float32), last=True), True
+            yield partial(reader.take, chunk)
+        yield reader.finish
 
-    async def _decoded(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[tuple[Samples, bool], None]:
+    async def _decoded(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[_Piece, None]:
         data = bytearray()
         async for chunk in chunks:
             data += chunk
             if len(data) > self._settings.max_bytes:
                 raise TooLarge("intake.voice.max_bytes", self._settings.max_bytes, len(data))
-        samples = await self._pool.run(decode, bytes(data), self._part, self._settings)
-        for start in range(0, len(samples), _SLICE_SAMPLES):
-            yield samples[start : start + _SLICE_SAMPLES], start + _SLICE_SAMPLES >= len(samples)
+        reader = await self._pool.run(ContainerReader, data, self._part, self._settings)
+        del data  # The reader has its own copy.
+        while not reader.is_over:
+            yield reader.read
+
+    def _listen(self, piece: _Piece) -> "list[Spoken]":
+        """Decode a piece and return the utterances that it ends. Blocking."""
+        samples, is_last = piece()
+        return self._listener.feed(samples, is_last=is_last)
 
     def _due_partial(self) -> "Spoken | None":
         """The open utterance, when a partial is asked for, due, and would make nobody wait."""
         is_wanted = self._form.has_partials and self._form.encoding is AudioEncoding.LINEAR16
         return self._listener.due_partial() if is_wanted and self._pool.waiting == 0 else None
-
-    def _final(self, spoken: "Spoken", transcript: Transcript) -> Heard:
-        return self._heard(spoken, transcript, is_final=True)
 
     def _heard(self, spoken: "Spoken", transcript: Transcript, *, is_final: bool) -> Heard:
         origin, confidence = spoken.origin, round(transcript.confidence, 4)
@@ -126,6 +124,7 @@ class _Listener:
         self._partial_windows = max(1, settings.partial_interval_milliseconds // WINDOW_MILLISECONDS)
         self._kept: list[Samples] = []
         self._kept_from = 0
+        self._taken_to = 0
         self._partial_at = 0
 
     def feed(self, samples: Samples, *, is_last: bool) -> list[Spoken]:
@@ -137,10 +136,10 @@ class _Listener:
         for window, probability in zip(windows, self._vad.feed(windows), strict=True):
             self._kept.append(window)
             if (utterance := self._endpointer.feed(probability)) is not None:
-                ended.append(self._spoken(utterance))
+                ended.append(self._take(utterance))
             self._forget()
         if is_last and (utterance := self._endpointer.finish()) is not None:
-            ended.append(self._spoken(utterance))
+            ended.append(self._take(utterance))
         return ended
 
     def due_partial(self) -> Spoken | None:
@@ -149,11 +148,18 @@ class _Listener:
         if start is None or now - max(start, self._partial_at) < self._partial_windows:
             return None
         self._partial_at = now
-        return self._spoken(Utterance(start, now))
+        return self._spoken(Utterance(start, now), 0)
 
-    def _spoken(self, utterance: Utterance) -> Spoken:
-        first = max(self._kept_from, utterance.start_window - self._padding)
-        end = min(self._kept_from + len(self._kept), utterance.end_window + self._padding)
+    def _take(self, utterance: Utterance) -> Spoken:
+        """Return a finished utterance. Where endless speech was cut there is no padding: it would be heard twice."""
+        is_cut = self._endpointer.open_since == utterance.end_window
+        spoken = self._spoken(utterance, 0 if is_cut else self._padding)
+        self._taken_to = utterance.end_window
+        return spoken
+
+    def _spoken(self, utterance: Utterance, padding_after: int) -> Spoken:
+        first = max(self._kept_from, self._taken_to, utterance.start_window - self._padding)
+        end = min(self._kept_from + len(self._kept), utterance.end_window + padding_after)
         samples = np.concatenate(self._kept[first - self._kept_from : end - self._kept_from])
         origin = AudioOrigin(utterance.start_window * WINDOW_MILLISECONDS, utterance.end_window * WINDOW_MILLISECONDS)
         return Spoken(samples, origin)

@@ -1,10 +1,12 @@
 """Speech for tests, and how to hear it."""
 
+import io
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import numpy as np
 import soundfile
+from numpy.typing import NDArray
 
 from headworks.intake.finding import Heard
 from headworks.intake.voice.form import VoiceForm, VoiceSettings
@@ -27,6 +29,12 @@ def samples_of(path: Path) -> Samples:
 
 def linear16(samples: Samples) -> bytes:
     return np.clip(np.round(samples * 32768), -32768, 32767).astype("<i2").tobytes()
+
+
+def encoded(samples: NDArray[np.float32], rate: int, **form: str) -> bytes:
+    file = io.BytesIO()
+    soundfile.write(file, samples, rate, **form)
+    return file.getvalue()
 
 
 async def hear(

@@ -4,15 +4,18 @@ import itertools
 
 import numpy as np
 import pytest
+import soxr
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headworks.intake.errors import BadMedia
+from headworks.intake.errors import BadMedia, TooLarge
+from headworks.intake.voice.container import ContainerReader
 from headworks.intake.voice.endpoint import Endpointer, Utterance
-from headworks.intake.voice.form import EndpointSettings
+from headworks.intake.voice.form import EndpointSettings, VoiceSettings
+from headworks.intake.voice.linear16 import Linear16Reader
 from headworks.intake.voice.mel import WINDOW_SAMPLES, log_mel
 from headworks.intake.voice.pcm import Linear16Decoder, WindowCutter
-from tests.intake.voice.speech import AUSTEN, samples_of
+from tests.intake.voice.speech import AUSTEN, encoded, linear16, samples_of
 from tests.strategies import cut_bytes
 
 MEL_TOLERANCE = 1e-4
@@ -37,6 +40,76 @@ def test_half_a_sample_at_the_end_is_bad_media() -> None:
     decoder.feed(b"\0\0\0")
     with pytest.raises(BadMedia, match="voice 3"):
         decoder.finish()
+
+
+@pytest.mark.parametrize("rate", [8_000, 16_000, 44_100, 48_000])
+@given(data=st.data())
+def test_resampled_stream_does_not_depend_on_cuts(data: st.DataObject, rate: int) -> None:
+    """Bit for bit: soxr keeps its state over the cuts, and half samples wait for their other half."""
+    raw = linear16(samples_of(AUSTEN)[16_000:16_800])
+    whole = Linear16Reader(1, rate, VoiceSettings())
+    cut = Linear16Reader(1, rate, VoiceSettings())
+    expected = [whole.take(raw)[0], whole.finish()[0]]
+    got = [cut.take(chunk)[0] for chunk in data.draw(cut_bytes(raw))]
+    np.testing.assert_array_equal(np.concatenate([*got, cut.finish()[0]]), np.concatenate(expected))
+
+
+@pytest.mark.parametrize("rate", [0, -1, 3_999, 10**9])
+def test_rate_that_no_audio_has_is_bad_media(rate: int) -> None:
+    """soxr would ask for memory without end, or divide by nothing."""
+    with pytest.raises(BadMedia, match="voice 2"):
+        Linear16Reader(2, rate, VoiceSettings())
+
+
+def test_stream_without_a_sample_is_bad_media() -> None:
+    """Somebody's microphone never opened; that is not silence."""
+    reader = Linear16Reader(2, 16_000, VoiceSettings())
+    reader.take(b"")
+    with pytest.raises(BadMedia, match="voice 2: the audio is empty"):
+        reader.finish()
+
+
+def test_numbers_that_are_no_loudness_are_tamed() -> None:
+    """A float WAV may hold anything; one NaN in the resampler would silence all that follows."""
+    samples = samples_of(AUSTEN)[:16_000].copy()
+    samples[100:103] = np.nan, np.inf, -3e38
+    read, is_over = ContainerReader(encoded(samples, 16_000, format="WAV", subtype="FLOAT"), 1, VoiceSettings()).read()
+    assert is_over
+    assert np.isfinite(read).all()
+    assert np.abs(read).max() <= 1.0
+
+
+def test_file_without_a_length_is_bad_media() -> None:
+    """A FLAC that was written into a pipe says 0, unknown; libsndfile cannot read on in it."""
+    flac = bytearray(encoded(np.zeros(16_000, np.float32), 16_000, format="FLAC"))
+    flac[21] &= 0xF0
+    flac[22:26] = bytes(4)
+    with pytest.raises(BadMedia, match="voice 1: the FLAC header names no length"):
+        ContainerReader(flac, 1, VoiceSettings())
+
+
+def test_header_alone_tells_that_a_file_is_too_long() -> None:
+    """Silence packs a thousandfold, so the file's size says nothing."""
+    flac = encoded(np.zeros((16_000 * 12, 8), np.float32), 16_000, format="FLAC")
+    with pytest.raises(TooLarge, match="max_seconds allows 11, the input has 12"):
+        ContainerReader(flac, 1, VoiceSettings(max_seconds=11))
+
+
+def test_blocks_of_a_file_put_together_are_the_whole_file() -> None:
+    """A long file is never decoded at once, and nothing is lost between its blocks."""
+    samples = np.random.default_rng(0).normal(0, 0.1, 44_100 * 10).astype(np.float32)
+    reader = ContainerReader(encoded(samples, 44_100, format="WAV", subtype="FLOAT"), 1, VoiceSettings())
+    blocks = []
+    while not reader.is_over:
+        blocks.append(reader.read()[0])
+    assert len(blocks) == 3
+    np.testing.assert_array_equal(np.concatenate(blocks), soxr.resample(np.clip(samples, -1, 1), 44_100, 16_000))
+
+
+def test_utterance_that_whisper_cannot_hear_whole_is_no_setting() -> None:
+    """What is over 30 s would be dropped in silence."""
+    with pytest.raises(ValueError, match="max_utterance_seconds"):
+        EndpointSettings(max_utterance_seconds=30)
 
 
 @pytest.mark.filterwarnings("default")

@@ -1,21 +1,23 @@
 """Speech to transcripts, on the real models."""
 
 import asyncio
-import io
 from collections.abc import AsyncIterator, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
-import soundfile
 import soxr
 
 from headworks.intake.errors import BadMedia, TooLarge
+from headworks.intake.finding import Heard
 from headworks.intake.models.packaged import package_file
 from headworks.intake.models.store import ModelStore
 from headworks.intake.onnx.provider import OnnxSettings
-from headworks.intake.voice.form import AudioEncoding, VoiceForm, VoiceSettings
+from headworks.intake.voice.form import AudioEncoding, EndpointSettings, VoiceForm, VoiceSettings
+from headworks.intake.voice.pcm import Samples
 from headworks.intake.voice.preprocessor import VoiceModels, VoicePreprocessor
+from headworks.intake.voice.whisper import Transcript
 from headworks.intake.work import WorkPool, WorkSettings
 from tests.intake.voice.speech import (
     ALL_AUSTEN,
@@ -23,6 +25,7 @@ from tests.intake.voice.speech import (
     AUSTEN_WORDS,
     QUESTION,
     QUESTION_FILE,
+    encoded,
     finals,
     hear,
     linear16,
@@ -76,12 +79,6 @@ async def test_demo_question_is_heard_word_for_word(models: VoiceModels, pool: W
     assert 0 <= span.origin.start_milliseconds < span.origin.end_milliseconds <= 2600  # type: ignore[union-attr]
 
 
-def encoded(samples: np.ndarray, rate: int, **form: str) -> bytes:
-    file = io.BytesIO()
-    soundfile.write(file, samples, rate, **form)
-    return file.getvalue()
-
-
 @pytest.mark.parametrize(
     ("rate", "form"),
     [
@@ -101,6 +98,58 @@ async def test_every_container_and_rate_is_heard(
     samples = soxr.resample(samples_of(AUSTEN), 16_000, rate)
     stereo = np.stack((samples, samples), axis=1)
     assert finals(await hear(models, pool, encoded(stereo, rate, **form))) == [AUSTEN_WORDS]
+
+
+@pytest.mark.parametrize("rate", [8_000, 44_100, 48_000])
+async def test_stream_of_any_rate_is_heard(models: VoiceModels, pool: WorkPool, rate: int) -> None:
+    """Telephones and sound cards do not speak 16 kHz."""
+    raw = linear16(soxr.resample(samples_of(AUSTEN), 16_000, rate))
+    heard = await hear(models, pool, raw, VoiceForm(AudioEncoding.LINEAR16, rate))
+    assert finals(heard) == [AUSTEN_WORDS]
+
+
+async def test_final_comes_while_audio_still_arrives(models: VoiceModels, pool: WorkPool) -> None:
+    """The engine prefills what was said while the speaker goes on."""
+    sent: list[int] = []
+    speech = linear16(np.concatenate((samples_of(QUESTION_FILE), np.zeros(16_000, np.float32))))
+
+    async def chunks() -> AsyncIterator[bytes]:
+        yield speech
+        for number in range(100):
+            sent.append(number)
+            yield bytes(3200)
+
+    findings = VoicePreprocessor(1, models, pool, STREAM, VoiceSettings()).process(chunks())
+    first = await anext(findings)
+    assert isinstance(first, Heard)
+    assert first.is_final
+    assert len(sent) < 10
+    await findings.aclose()
+
+
+class RecordingWhisper:
+    """Keeps what it is given to hear."""
+
+    def __init__(self) -> None:
+        self.heard: list[Samples] = []
+
+    def transcribe(self, samples: Samples, padding_seconds: int | None = None) -> Transcript:
+        self.heard.append(samples)
+        return Transcript("words", (1,), 0.5)
+
+
+async def test_endless_speech_loses_and_doubles_no_sample(models: VoiceModels, pool: WorkPool) -> None:
+    """A cut utterance has no padding where it was cut, or the word there would be heard by both sides."""
+    samples = np.concatenate([samples_of(AUSTEN)] * 3)
+    whisper = RecordingWhisper()
+    endpoint = EndpointSettings(max_utterance_seconds=4, min_silence_milliseconds=3000)
+    deaf = VoiceModels(models.vad, whisper)  # type: ignore[arg-type]
+    heard = await hear(deaf, pool, linear16(samples), STREAM, settings=VoiceSettings(endpoint=endpoint))
+    assert len(heard) > 1
+    assert all(left.origin.end_milliseconds == right.origin.start_milliseconds for left, right in pairwise(heard))
+    taken, quantised = np.concatenate(whisper.heard), np.round(samples * 32768) / 32768
+    start = max(0, heard[0].origin.start_milliseconds * 16 - 250 * 16 // 512 * 512)
+    np.testing.assert_array_equal(taken[: len(quantised) - start], quantised[start:][: len(taken)])
 
 
 @pytest.mark.parametrize("chunk_bytes", [333, 6400, 10**6])
@@ -126,7 +175,7 @@ async def test_v17_partials_come_before_the_final_and_change_nothing(models: Voi
     assert [one for one in heard if one.is_final] == await hear(models, pool, data, STREAM)
 
 
-@pytest.mark.parametrize("level", [0.0, 0.001])
+@pytest.mark.parametrize("level", [0.0, 0.001, 0.1])
 async def test_v11_silence_has_no_words(models: VoiceModels, pool: WorkPool, level: float) -> None:
     """V11: Whisper invents text for silence, so it is never asked."""
     noise = np.random.default_rng(0).normal(0, 1, 12 * 16_000).astype(np.float32) * level
@@ -154,12 +203,32 @@ async def test_v4_bad_audio_is_bad_media(models: VoiceModels, pool: WorkPool, da
         await hear(models, pool, data)
 
 
-@pytest.mark.parametrize("kind", ["WAV", "FLAC"])
-async def test_cut_file_is_never_a_clean_end(models: VoiceModels, pool: WorkPool, kind: str) -> None:
-    """Half a sentence would be taken for the whole one."""
-    whole = encoded(samples_of(AUSTEN), 16_000, format=kind)
+@pytest.mark.parametrize("share", [0.5, 0.9, 0.999])
+@pytest.mark.parametrize(
+    "form",
+    [
+        {"format": "WAV"},
+        {"format": "FLAC"},
+        {"format": "OGG", "subtype": "OPUS"},
+        {"format": "OGG", "subtype": "VORBIS"},
+        {"format": "MP3"},
+    ],
+    ids=lambda form: form.get("subtype", form["format"]),
+)
+async def test_cut_file_is_never_a_clean_end(
+    models: VoiceModels, pool: WorkPool, form: dict[str, str], share: float
+) -> None:
+    """Half a sentence would be taken for the whole one; libsndfile reads a cut WAV or OGG as a shorter one."""
+    whole = encoded(samples_of(AUSTEN), 16_000, **form)
     with pytest.raises(BadMedia, match="voice 1"):
-        await hear(models, pool, whole[: len(whole) // 2])
+        await hear(models, pool, whole[: int(len(whole) * share)])
+
+
+@pytest.mark.parametrize("form", ["AIFF", "RF64", "AU"])
+async def test_other_containers_are_named_and_refused(models: VoiceModels, pool: WorkPool, form: str) -> None:
+    """libsndfile reads two dozen more, of which nobody checks what a cut one does."""
+    with pytest.raises(BadMedia, match=f"voice 1: {form} audio is not taken"):
+        await hear(models, pool, encoded(samples_of(AUSTEN), 16_000, format=form))
 
 
 async def test_length_is_told_from_the_header(models: VoiceModels, pool: WorkPool) -> None:
@@ -188,5 +257,6 @@ async def test_c15_abandoned_stream_leaves_the_pool_free(models: VoiceModels, po
     await asyncio.sleep(0.05)
     listening.cancel()
     await asyncio.wait((listening,))
+    assert asyncio.all_tasks() == {asyncio.current_task()}
     assert finals(await hear(models, pool, QUESTION_FILE.read_bytes())) == [QUESTION]
     assert pool.waiting == 0

@@ -41,6 +41,15 @@ class EngineKind(StrEnum):
     SIMULATED = "simulated"
 
 
+class LogLevel(StrEnum):
+    """The least that is logged."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
 class JudgeKind(StrEnum):
     """Adapters of the judge port."""
 
@@ -105,7 +114,7 @@ class Settings:
     graphql: GraphqlSettings = field(default_factory=GraphqlSettings)
     telemetry: TelemetrySettings = field(default_factory=TelemetrySettings)
     drain: DrainSettings = field(default_factory=DrainSettings)
-    log_level: str = "info"
+    log_level: LogLevel = LogLevel.INFO
     serve_strangers_in_clear: bool = False
     """Listen on an address that is not loopback without TLS or without keys. The name says what it does."""
 

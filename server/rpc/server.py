@@ -102,6 +102,8 @@ def _options(settings: RpcSettings) -> list[tuple[str, int]]:
         ("grpc.max_concurrent_streams", settings.max_connection_streams),
         ("grpc.keepalive_time_ms", int(settings.keepalive_seconds * 1000)),
         ("grpc.keepalive_timeout_ms", int(settings.keepalive_timeout_seconds * 1000)),
+        # A peer that is frozen, not gone, is only given up after this one; its default is a minute.
+        ("grpc.http2.ping_timeout_ms", int(settings.keepalive_timeout_seconds * 1000)),
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.http2.max_pings_without_data", 0),
         ("grpc.http2.min_recv_ping_interval_without_data_ms", int(settings.min_client_ping_seconds * 1000)),

@@ -14,6 +14,9 @@ from headworks.server.turn import TurnRunner
 from headworks.v1 import turn_pb2 as pb
 from headworks.v1.turn_pb2_grpc import TurnServiceServicer
 
+_CANCEL_LAG_SECONDS = 0.005
+"""How much later than the end of its messages gRPC may report a cancel; a sender of `end_of_input` never waits for it."""
+
 
 class TurnService(TurnServiceServicer):
     """Knows the wire and nothing of what a turn does."""
@@ -54,7 +57,7 @@ async def _steps(
     """Translate messages. gRPC ends the iterator of a cancelled call as it ends a whole one; these are told apart."""
     async for request in requests:
         yield step_from(request)
-    await asyncio.sleep(0)
+    await asyncio.sleep(_CANCEL_LAG_SECONDS)
     if context.cancelled():
         raise asyncio.CancelledError
 

@@ -15,7 +15,7 @@ from headworks.v1 import turn_pb2 as pb
 from headworks.v1.turn_pb2_grpc import TurnServiceServicer
 
 _CANCEL_LAG_SECONDS = 0.005
-"""How much later than the end of its messages gRPC may report a cancel; a sender of `end_of_input` never waits for it."""
+"""How much later than the end of its messages gRPC may report a cancel; who sends `end_of_input` never waits for it."""
 
 
 class TurnService(TurnServiceServicer):

@@ -1,18 +1,17 @@
 """Zero-shot labels: the port, and CLIP's two towers on ONNX Runtime behind it. Blocking: use a `WorkPool`."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from tokenizers import Tokenizer
 
 from headworks.intake.errors import ModelMissing
 from headworks.intake.finding import Label
-from headworks.intake.image.label_sets import LabelSet, parse_label_sets
+from headworks.intake.image.label_sets import LabelSet, parse_label_sets, prompts_of
 from headworks.intake.image.picture import Pixels
 from headworks.intake.image.preparation import ClipPreprocessing, parse_preprocessing, prepare
+from headworks.intake.image.prompt_tokens import tokenize
 from headworks.intake.models.store import PULL_COMMAND, ModelKind, ModelStore
 from headworks.intake.onnx.provider import OnnxSettings, ProviderChoice
 from headworks.intake.onnx.session import Session, open_session
@@ -71,8 +70,8 @@ class ClipModel:
         try:
             preprocessing = parse_preprocessing((folder / "preprocess.json").read_text("utf-8"))
             label_sets = parse_label_sets((folder / "labels.json").read_text("utf-8"))
-            prompts = [texts for one in label_sets.values() for texts in one.labels.values()]
-            ids = _tokenize(folder / "tokenizer.json", [text for texts in prompts for text in texts], preprocessing)
+            prompts = prompts_of(label_sets)
+            ids = tokenize(folder / "tokenizer.json", [text for texts in prompts for text in texts], preprocessing)
         except Exception as error:
             raise ModelMissing(f"The clip model {folder.name} is damaged ({error}); run: {PULL_COMMAND}") from error
         text = open_session(folder / "text.onnx", settings)
@@ -92,14 +91,6 @@ class ClipModel:
             scored = [Label(name, label, float(share)) for label, share in zip(one.labels, shares, strict=True)]
             found += sorted(scored, key=lambda one: -one.score)
         return tuple(found)
-
-
-def _tokenize(path: Path, texts: list[str], how: ClipPreprocessing) -> NDArray[np.int64]:
-    """Token ids with the model's own start and end, shape (texts, context_tokens)."""
-    tokenizer = Tokenizer.from_file(str(path))
-    tokenizer.enable_truncation(how.context_tokens)
-    tokenizer.enable_padding(length=how.context_tokens, pad_id=how.pad_token)
-    return np.array([one.ids for one in tokenizer.encode_batch(texts)], dtype=np.int64)
 
 
 def _embed(session: Session, values: NDArray[Any]) -> Embeddings:

@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import Any
 
 _MAX_NAME_CHARACTERS = 64
@@ -35,6 +36,12 @@ def parse_label_sets(text: str) -> dict[str, LabelSet]:
     return {_name(name): _set(f"labels.json: {name}", value) for name, value in raw.items()}
 
 
+def default_label_sets() -> dict[str, LabelSet]:
+    """Return the sets that a model gets which brings none: what it shows, what kind of document, and whether it is
+    safe. Temperatures are 1, not fitted."""
+    return parse_label_sets((files("headworks.intake.image") / "labels.json").read_text("utf-8"))
+
+
 def write_label_sets(sets: Mapping[str, LabelSet]) -> str:
     """Return the text of labels.json."""
     body = {
@@ -42,6 +49,11 @@ def write_label_sets(sets: Mapping[str, LabelSet]) -> str:
         for name, one in sets.items()
     }
     return json.dumps(body, indent=2, ensure_ascii=False) + "\n"
+
+
+def prompts_of(sets: Mapping[str, LabelSet]) -> list[tuple[str, ...]]:
+    """Return each label's prompts, sets and labels in their order."""
+    return [prompts for one in sets.values() for prompts in one.labels.values()]
 
 
 def _set(where: str, raw: Any) -> LabelSet:

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headworks.intake.models.errors import PullFailed
+from headworks.intake.models.clip_recipe import exported_clip
+from headworks.intake.models.clip_source import OpenClipSource
 from headworks.intake.models.hub import HubLanguage
 from headworks.intake.models.packaged import PackagedLanguage, PackagedOcr, PackagedVad
 from headworks.intake.models.progress import PullObserver
@@ -32,16 +33,14 @@ def recipes(choice: PullChoice) -> Sequence[Recipe]:
     """Return what a choice means, in the order in which it is built: what others wait for first.
 
     Raises:
-        PullFailed: an id that is none, or a CLIP model, for which there is no recipe yet.
+        PullFailed: an id that is none.
+        SourceUnreachable: a CLIP model is asked for where open_clip is not installed.
     """
-    if choice.clip is not None:
-        raise PullFailed(
-            "Exporting CLIP models is not built yet; put image.onnx, text.onnx, tokenizer.json, preprocess.json and "
-            "labels.json under clip/<name>/ in the store with a manifest instead."
-        )
     language: Recipe = HubLanguage(choice.language) if choice.language else PackagedLanguage()
     whisper: Recipe = OfficialWhisper(choice.whisper) if choice.whisper else PackagedWhisper()
     wanted: list[Recipe] = [language, PackagedVad(), PackagedOcr(), whisper]
+    if choice.clip is not None and ModelKind.CLIP in choice.kinds:
+        wanted.append(exported_clip(choice.clip, OpenClipSource()))
     return [recipe for recipe in wanted if recipe.kind in choice.kinds]
 
 

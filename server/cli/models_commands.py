@@ -34,7 +34,8 @@ def pull(
         typer.Option("--whisper", help="An official Whisper, as base or small.en; by default the packaged tiny.en."),
     ] = None,
     clip: Annotated[
-        str | None, typer.Option("--clip", help="An OpenCLIP model for labels, as ViT-L-14; by default none is built.")
+        str | None,
+        typer.Option("--clip", help="An OpenCLIP model for labels, as ViT-L-14 or ViT-L-14:TAG; by default none."),
     ] = None,
     only: Annotated[
         list[ModelKind],

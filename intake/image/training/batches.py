@@ -19,13 +19,13 @@ from headworks.intake.image.training.words import Tokens
 class BatchSettings:
     """How a batch is filled."""
 
-    pictures: int = 512
-    emoji_share: float = 0.56
+    pictures: int = 256
+    emoji_share: float = 0.7
     """Of Unicode's names, without skin tones."""
-    tone_share: float = 0.04
+    tone_share: float = 0.03
     scene_share: float = 0.12
     """Of the pictures: several drawings in one."""
-    document_pictures: int = 2 * len(KINDS)
+    document_pictures: int = len(KINDS)
     """Few, for captions of the same kind are near one another and would be told apart for nothing."""
 
 
@@ -87,7 +87,7 @@ class Batches:
     def _single(self, picture: int, row: int, layers: list[Layer], dice: random.Random) -> str:
         subject = self._sheet.subjects[row]
         tint_name, tint = _tint(dice) if subject.is_plain else (None, None)
-        scale = dice.uniform(0.55, 1.02) if dice.random() < 0.75 else dice.uniform(0.35, 0.6)
+        scale = dice.uniform(0.7, 1.02) if dice.random() < 0.8 else dice.uniform(0.4, 0.7)
         slack = max(0.02, 1 - scale)
         turn = dice.gauss(0, 0.1) if dice.random() < 0.8 else dice.uniform(-0.6, 0.6)
         x, y = dice.uniform(-slack, slack), dice.uniform(-slack, slack)

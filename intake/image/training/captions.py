@@ -31,11 +31,11 @@ class Captions:
     def of_one(self, subject: Subject, colour: str | None, dice: random.Random) -> str:
         """Name a drawing, its colour too where it is known."""
         name = subject.name
-        if subject.words and dice.random() < 0.25:
+        if subject.words and dice.random() < 0.2:
             name = f"{name}, {dice.choice(subject.words)}" if subject.is_emoji else dice.choice(subject.words)
-        if colour and dice.random() < 0.5:
+        if colour and dice.random() < 0.35:
             name = f"{colour} {name}" if dice.random() < 0.6 else f"{name} in {colour}"
-        frame = "{}" if dice.random() < 0.5 else dice.choice(_FRAMES)
+        frame = "{}" if dice.random() < 0.6 else dice.choice(_FRAMES)
         return self._allowed(frame.format(name), subject.name)
 
     def of_scene(self, subjects: Sequence[Subject], counts: Sequence[int], dice: random.Random) -> str:

@@ -25,13 +25,13 @@ MEAN = STD = (0.5, 0.5, 0.5)
 class LearnSettings:
     """How long and how fast."""
 
-    steps: int = 2200
-    peak_rate: float = 1e-3
-    warmup_steps: int = 150
+    steps: int = 6000
+    peak_rate: float = 1.5e-3
+    warmup_steps: int = 300
     decay_share: float = 0.4
     """Of the steps, at the end, over which the rate falls to nothing."""
     weight_decay: float = 0.1
-    check_every: int = 200
+    check_every: int = 300
     """Steps between validations, each of which also writes a checkpoint."""
     seed: int = 20261130
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 Random = np.random.Generator
-SIDE = 80
+SIDE = 64
 """Pixels of the square that the model sees."""
 
 
@@ -65,7 +65,7 @@ def make_grounds(count: int, rng: Random) -> torch.Tensor:
     colours = np.where(rng.random((count, 1)) < 0.5, 1.0, rng.random((count, 3)))
     colours = np.where(rng.random((count, 1)) < 0.1, 0.08, colours)
     grounds = torch.from_numpy(colours).float()[:, :, None, None].repeat(1, 1, SIDE, SIDE)
-    kinds = rng.choice(4, count, p=(0.66, 0.14, 0.12, 0.08))
+    kinds = rng.choice(4, count, p=(0.72, 0.12, 0.09, 0.07))
     line = torch.linspace(0, 1, SIDE)
     for index in np.flatnonzero(kinds == 1):
         angle, other = rng.uniform(0, 2 * math.pi), torch.from_numpy(rng.random(3)).float()
@@ -94,7 +94,7 @@ def wear(pictures: torch.Tensor, rng: Random) -> torch.Tensor:
     pictures[blurred] = functional.avg_pool2d(pictures[blurred], 3, 1, 1, count_include_pad=False)
     small = _some(rng, count, 0.15)
     if len(small):
-        side = int(rng.integers(28, 68))
+        side = int(rng.integers(24, 56))
         shrunk = functional.interpolate(pictures[small], (side, side), mode="area")
         pictures[small] = functional.interpolate(shrunk, (SIDE, SIDE), mode="bilinear", align_corners=False)
     noisy = _some(rng, count, 0.12)
@@ -106,7 +106,7 @@ def wear(pictures: torch.Tensor, rng: Random) -> torch.Tensor:
         pictures[index] = _as_jpeg(pictures[index], int(rng.integers(15, 75)))
     bars = _some(rng, count, 0.1)
     if len(bars):
-        cut = int(rng.integers(4, 20))
+        cut = int(rng.integers(3, 16))
         if rng.random() < 0.5:
             pictures[bars, :, :cut], pictures[bars, :, -cut:] = 0, 0
         else:
@@ -175,7 +175,7 @@ def _edges(values: torch.Tensor, width: int) -> torch.Tensor:
 def _clutter(ground: torch.Tensor, rng: Random) -> None:
     for _ in range(int(rng.integers(2, 9))):
         top, left = rng.integers(0, SIDE - 4, 2)
-        height, width = rng.integers(2, 40), rng.integers(6, 80)
+        height, width = rng.integers(2, 26), rng.integers(4, 54)
         colour = torch.from_numpy(rng.random(3)).float()
         ground[:, top : top + height, left : left + width] = colour[:, None, None]
 

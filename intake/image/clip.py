@@ -1,6 +1,8 @@
 """Zero-shot labels: the port, and CLIP's two towers on ONNX Runtime behind it. Blocking: use a `WorkPool`."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -35,57 +37,87 @@ class ImageTextModel(Protocol):
         ...
 
 
-class ClipModel:
-    """`ImageTextModel` by CLIP. Label texts are embedded once, at load. Safe to share between threads."""
+class Towers:
+    """CLIP's two sides: pictures and texts to unit vectors of one space. Safe to share between threads."""
 
-    def __init__(
-        self,
-        image: Session,
-        preprocessing: ClipPreprocessing,
-        label_sets: Mapping[str, LabelSet],
-        texts: Embeddings,
-    ) -> None:
-        """Take what `load` prepared.
+    def __init__(self, image: Session, text: Session, tokenizer: Path, preprocessing: ClipPreprocessing) -> None:
+        self.choice: ProviderChoice = image.choice
+        self.preprocessing = preprocessing
+        self._image, self._text = image, text
+        self._tokenizer = tokenizer
+
+    @classmethod
+    def load(cls, folder: Path, settings: OnnxSettings) -> "Towers":
+        """Open image.onnx (pixels, float32, (n, 3, size, size)) and text.onnx (token ids, int64, (n, context)), each
+        with one output of shape (n, dimensions); beside them tokenizer.json and preprocess.json (the fields of
+        `ClipPreprocessing`).
+
+        Raises:
+            ModelMissing: a file is not there, or damaged.
+            NoProvider: none of the wanted execution providers is usable.
+        """
+        with _damage_of(folder):
+            preprocessing = parse_preprocessing((folder / "preprocess.json").read_text("utf-8"))
+        image, text = (open_session(folder / name, settings) for name in ("image.onnx", "text.onnx"))
+        return cls(image, text, folder / "tokenizer.json", preprocessing)
+
+    def image(self, pixels: Pixels) -> Embeddings:
+        """Embed one picture.
 
         Args:
-            texts: Unit vectors, one a label, sets and labels in their order; shape (labels, dimensions).
+            pixels: RGB, shape (height, width, 3).
+        Returns:
+            Shape (dimensions,).
         """
-        self.choice: ProviderChoice = image.choice
-        self._image = image
-        self._preprocessing = preprocessing
+        unit: Embeddings = _embed(self._image, prepare(pixels, self.preprocessing))[0]
+        return unit
+
+    def texts(self, prompts: Sequence[tuple[str, ...]]) -> Embeddings:
+        """Embed labels: each is the direction of the mean of its prompts' unit vectors.
+
+        Returns:
+            Shape (labels, dimensions).
+        Raises:
+            ModelMissing: tokenizer.json is not there, or damaged.
+        Source:
+            open_clip 3.3.0, zero_shot_classifier.py, build_zero_shot_classifier.
+        """
+        with _damage_of(self._tokenizer.parent):
+            ids = tokenize(self._tokenizer, [text for texts in prompts for text in texts], self.preprocessing)
+        batches = [_embed(self._text, ids[start : start + _TEXT_BATCH]) for start in range(0, len(ids), _TEXT_BATCH)]
+        ends = np.cumsum([len(texts) for texts in prompts])
+        return _unit(np.stack([one.mean(axis=0) for one in np.split(np.concatenate(batches), ends[:-1])]))
+
+
+class ClipModel:
+    """`ImageTextModel` by CLIP. Label texts are embedded once, here. Safe to share between threads."""
+
+    def __init__(self, towers: Towers, label_sets: Mapping[str, LabelSet]) -> None:
+        self.choice = towers.choice
+        self._towers = towers
         self._label_sets = dict(label_sets)
-        self._texts = texts
+        self._texts = towers.texts(prompts_of(label_sets))
 
     @classmethod
     def load(cls, store: ModelStore, settings: OnnxSettings) -> "ClipModel":
-        """Open the store's CLIP model: image.onnx (pixels, float32, (n, 3, size, size)) and text.onnx (token ids,
-        int64, (n, context)), each with one output of shape (n, dimensions); tokenizer.json; preprocess.json (the
-        fields of `ClipPreprocessing`); labels.json (see `label_sets`).
+        """Open the store's CLIP model: what `Towers` takes, and labels.json (see `label_sets`).
 
         Raises:
             ModelMissing: not in the store, or damaged.
             NoProvider: none of the wanted execution providers is usable.
         """
         folder = store.find(ModelKind.CLIP).path
-        try:
-            preprocessing = parse_preprocessing((folder / "preprocess.json").read_text("utf-8"))
+        with _damage_of(folder):
             label_sets = parse_label_sets((folder / "labels.json").read_text("utf-8"))
-            prompts = prompts_of(label_sets)
-            ids = tokenize(folder / "tokenizer.json", [text for texts in prompts for text in texts], preprocessing)
-        except Exception as error:
-            raise ModelMissing(f"The clip model {folder.name} is damaged ({error}); run: {PULL_COMMAND}") from error
-        text = open_session(folder / "text.onnx", settings)
-        batches = [_embed(text, ids[start : start + _TEXT_BATCH]) for start in range(0, len(ids), _TEXT_BATCH)]
-        texts = _ensemble(np.concatenate(batches), [len(texts) for texts in prompts])
-        return cls(open_session(folder / "image.onnx", settings), preprocessing, label_sets, texts)
+        return cls(Towers.load(folder, settings), label_sets)
 
     def labels(self, pixels: Pixels) -> tuple[Label, ...]:
         """See `ImageTextModel`."""
-        cosines = self._texts @ _embed(self._image, prepare(pixels, self._preprocessing))[0]
+        cosines = self._texts @ self._towers.image(pixels)
         found: list[Label] = []
         start = 0
         for name, one in self._label_sets.items():
-            scale = self._preprocessing.logit_scale / one.temperature
+            scale = self._towers.preprocessing.logit_scale / one.temperature
             shares = _softmax(scale * cosines[start : start + len(one.labels)])
             start += len(one.labels)
             scored = [Label(name, label, float(share)) for label, share in zip(one.labels, shares, strict=True)]
@@ -93,20 +125,18 @@ class ClipModel:
         return tuple(found)
 
 
+@contextmanager
+def _damage_of(folder: Path) -> Iterator[None]:
+    """Turn what a parser says of a file into what the operator can do."""
+    try:
+        yield
+    except Exception as error:  # `tokenizers` has no narrower one
+        raise ModelMissing(f"The clip model {folder.name} is damaged ({error}); run: {PULL_COMMAND}") from error
+
+
 def _embed(session: Session, values: NDArray[Any]) -> Embeddings:
     """Unit vectors, shape (n, dimensions)."""
     return _unit(session.run({session.input_names[0]: values})[session.output_names[0]].astype(np.float32))
-
-
-def _ensemble(prompts: Embeddings, counts: list[int]) -> Embeddings:
-    """One unit vector a label: the direction of the mean of its prompts' unit vectors.
-
-    Source:
-        open_clip 3.3.0, zero_shot_classifier.py, build_zero_shot_classifier.
-    """
-    ends = np.cumsum(counts)
-    means = [prompts[end - count : end].mean(axis=0) for end, count in zip(ends, counts, strict=True)]
-    return _unit(np.stack(means))
 
 
 def _unit(rows: Embeddings) -> Embeddings:

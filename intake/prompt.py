@@ -33,7 +33,7 @@ class PromptSettings:
     """How long one prompt may get."""
 
     max_tokens: int = 4096
-    """Template included; leaves half of an 8192-token model for the answer."""
+    """Template included. As long as the embedded engine's length, which the answer has to fit in as well."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,12 @@ from headworks.server.errors import EngineBroken, EngineUnavailable
 class TalkingEngine:
     """Answers with `tokens` tokens; what it was asked, and how each answer ended, is kept."""
 
-    def __init__(self, tokens: int = 4, *, pauses: bool = False) -> None:
+    def __init__(self, tokens: int = 4, *, pauses: bool = False, max_model_tokens: int = 10**9) -> None:
         """Answer.
 
         Args:
             pauses: Wait for `may_talk` to be set again after every token.
+            max_model_tokens: As it says; it talks on, whatever the prompt's length.
         """
         self.requests: list[EngineRequest] = []
         self.prompts: list[tuple[int, ...]] = []
@@ -25,6 +26,7 @@ class TalkingEngine:
         self.may_talk.set()
         self._tokens = tokens
         self._pauses = pauses
+        self._max_model_tokens = max_model_tokens
         self._running = 0
 
     @property
@@ -33,7 +35,11 @@ class TalkingEngine:
 
     @property
     def max_model_tokens(self) -> int:
-        return 4096
+        return self._max_model_tokens
+
+    @property
+    def max_model_tokens_setting(self) -> str:
+        return "engine.talking.max_model_tokens"
 
     async def start(self) -> None:
         pass

@@ -105,5 +105,5 @@ class Answer:
             async with asyncio.timeout(self._settings.stall_seconds):
                 await self._changed.wait()
         except TimeoutError as error:
-            raise TurnTimedOut("answer.stall_seconds") from error
+            raise TurnTimedOut("turn.answer.stall_seconds") from error
         self._changed.clear()

@@ -169,7 +169,7 @@ class TurnRunner:
             self._observer.turn_finished(record)
 
     async def _open(self, turn: _Turn, steps: AsyncIterator[Step]) -> Setup:
-        setup = await next_step(steps, self._settings.input.setup_seconds, "input.setup_seconds")
+        setup = await next_step(steps, self._settings.input.setup_seconds, "turn.input.setup_seconds")
         if not isinstance(setup, Setup):
             raise OutOfOrder("the first step must be setup")
         self._check(setup)
@@ -183,11 +183,12 @@ class TurnRunner:
     def _check(self, setup: Setup) -> None:
         if setup.model not in ("", self._engine.model):
             raise UnknownModel(f"model {setup.model[:64]!r} is not served here; ask for {self._engine.model!r}")
-        if len(setup.instructions.encode()) > self._settings.max_instructions_bytes:
-            raise BadRequest(f"setup.instructions is over {self._settings.max_instructions_bytes} bytes")
-        ceiling = self._settings.answer.max_output_tokens
-        if setup.max_output_tokens > ceiling:
-            raise BadRequest(f"setup.generation.max_output_tokens is over {ceiling}")
+        allowed = self._settings.max_instructions_bytes
+        if len(setup.instructions.encode()) > allowed:
+            raise BadRequest(f"setup.instructions is too long, turn.max_instructions_bytes allows {allowed}")
+        allowed = self._settings.answer.max_output_tokens
+        if setup.max_output_tokens > allowed:
+            raise BadRequest(f"setup.generation.max_output_tokens: turn.answer.max_output_tokens allows {allowed}")
 
     async def _take_in(self, turn: _Turn, setup: Setup, steps: AsyncIterator[Step], sink: Sink) -> TurnInput:
         """Read all input; every span goes to the feed once policy has seen it."""

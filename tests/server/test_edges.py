@@ -269,7 +269,7 @@ async def test_stalled_engine_is_timed_out() -> None:
     async with edge(settings=TurnSettings(answer=AnswerSettings(stall_seconds=0.1))) as server:
         server.engine.may_talk.clear()
         failure = await failure_of(server.stub.Converse(iter(turn("Hello"))))
-        assert failure.metadata["limit"] == "answer.stall_seconds"
+        assert failure.metadata["limit"] == "turn.answer.stall_seconds"
 
 
 async def test_m3_failure_before_the_first_token_is_tried_again() -> None:
@@ -330,11 +330,11 @@ async def test_a5_obligations_are_kept() -> None:
         refused = await failure_of(server.stub.Converse(iter([setup(), table(b"a\n1\n")])))
         assert refused.metadata["reasons"] == "MODALITY_NOT_ALLOWED"
         limited = await failure_of(server.stub.Converse(iter(turn("Hello"))))
-        assert (limited.code, limited.metadata["limit"]) == (EXHAUSTED, "policy.turns_per_minute")
+        assert (limited.code, limited.metadata["limit"]) == (EXHAUSTED, "obligations.turns_per_minute")
         assert limited.retry_after_seconds is not None
     async with edge(judge=AllowingJudge(Obligations(max_input_tokens=3))) as server:
         failure = await failure_of(server.stub.Converse(iter(turn("Hello"))))
-        assert failure.metadata["limit"] == "policy.max_input_tokens"
+        assert failure.metadata["limit"] == "obligations.max_input_tokens"
 
 
 async def test_p12_garbage_credentials_are_refused_even_on_loopback() -> None:

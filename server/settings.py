@@ -144,8 +144,12 @@ def load(
             _put(tree, key.split("."), override)
     settings = _validated(tree)
     _check_exposure(settings)
-    store = settings.models.store.expanduser()
-    return dataclasses.replace(settings, models=dataclasses.replace(settings.models, store=store))
+    models = dataclasses.replace(settings.models, store=settings.models.store.expanduser())
+    may_introspect = settings.graphql.allow_introspection
+    if "allow_introspection" not in tree.get("graphql", {}):
+        may_introspect = is_loopback(settings.http.host)
+    graphql = dataclasses.replace(settings.graphql, allow_introspection=may_introspect)
+    return dataclasses.replace(settings, models=models, graphql=graphql)
 
 
 def as_tree(settings: Settings) -> dict[str, Any]:

@@ -74,6 +74,21 @@ def test_strangers_are_not_served_in_clear(host: str) -> None:
     assert load(overrides={"rpc.host": host, "serve_strangers_in_clear": True}, environment={}).rpc.host == host
 
 
+@pytest.mark.parametrize(
+    ("host", "set_to", "is_allowed"),
+    [
+        ("127.0.0.1", None, True),
+        ("10.0.0.1", None, False),
+        ("10.0.0.1", True, True),
+        ("127.0.0.1", False, False),
+    ],
+)
+def test_schema_is_not_shown_off_loopback_unless_asked_for(host: str, set_to: bool | None, is_allowed: bool) -> None:
+    """What a stranger may query they need not be told."""
+    overrides = {"http.host": host, "graphql.allow_introspection": set_to, "serve_strangers_in_clear": True}
+    assert load(overrides=overrides, environment={}).graphql.allow_introspection is is_allowed
+
+
 def test_p13_secrets_are_masked(tmp_path: Path) -> None:
     """P13: printed settings hold no credential, not even a digest."""
     text = (

@@ -10,12 +10,12 @@ from headworks.server.errors import EngineBroken, EngineUnavailable
 class TalkingEngine:
     """Answers with `tokens` tokens; what it was asked, and how each answer ended, is kept."""
 
-    def __init__(self, tokens: int = 4, *, pauses: bool = False, max_model_tokens: int = 10**9) -> None:
+    def __init__(self, tokens: int = 4, *, pauses: bool = False, max_model_tokens: int = 4096) -> None:
         """Answer.
 
         Args:
             pauses: Wait for `may_talk` to be set again after every token.
-            max_model_tokens: As it says; it talks on, whatever the prompt's length.
+            max_model_tokens: Prompt and answer together.
         """
         self.requests: list[EngineRequest] = []
         self.prompts: list[tuple[int, ...]] = []
@@ -58,7 +58,8 @@ class TalkingEngine:
             self.closed.append(request.turn_id)
 
     async def _talk(self, request: EngineRequest) -> AsyncGenerator[Piece, None]:
-        count = min(self._tokens, request.sampling.max_output_tokens)
+        room = self._max_model_tokens - len(self.prompts[-1])
+        count = min(self._tokens, request.sampling.max_output_tokens, room)
         for number in range(1, count + 1):
             await self.may_talk.wait()
             if self._pauses:

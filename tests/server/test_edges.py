@@ -156,7 +156,8 @@ async def test_b1_caller_that_does_not_read_is_cut() -> None:
     rpc = RpcSettings(port=0, send_seconds=0.3)
     answer = AnswerSettings(max_output_tokens=10**6)
     instructions = pb.Generation(max_output_tokens=10**6)
-    async with edge(TalkingEngine(tokens=10**6), rpc=rpc, settings=TurnSettings(answer=answer)) as server:
+    engine = TalkingEngine(tokens=10**6, max_model_tokens=10**7)
+    async with edge(engine, rpc=rpc, settings=TurnSettings(answer=answer)) as server:
         call = server.stub.Converse(iter([setup(generation=instructions), text("Hello"), END]))
         await asyncio.sleep(2)
         call.cancel()

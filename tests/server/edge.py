@@ -114,11 +114,13 @@ async def edge(
     rpc: RpcSettings | None = None,
     observer: TurnObserver | None = None,
     credentials: CredentialSettings | None = None,
+    intake: TextAndTables | None = None,
     options: tuple[tuple[str, int], ...] = (),
 ) -> AsyncIterator[Edge]:
     """Serve on a free port, and check at the end that no turn is left."""
     flow = flow or FlowSettings()
-    clock, permits, intake, recorder = SystemClock(), Permits(flow), TextAndTables(), observer or Recorder()
+    clock, permits, recorder = SystemClock(), Permits(flow), observer or Recorder()
+    intake = intake or TextAndTables()
     meter = Meter(flow.max_tenants, clock)
     engine = engine or TalkingEngine()
     runner = TurnRunner(

@@ -64,7 +64,8 @@ class TalkingEngine:
             await self.may_talk.wait()
             if self._pauses:
                 self.may_talk.clear()
-            yield Piece((65,), FinishReason.STOP if number == count else None)
+            last = FinishReason.LENGTH if count < self._tokens else FinishReason.STOP
+            yield Piece((65,), last if number == count else None)
 
     async def abort(self, turn_id: str) -> None:
         pass
@@ -82,8 +83,8 @@ class TalkingEngine:
 class FailingEngine(TalkingEngine):
     """Fails its first `failures` answers before a token, or every one after a token."""
 
-    def __init__(self, failures: int = 1, *, is_after_token: bool = False) -> None:
-        super().__init__()
+    def __init__(self, failures: int = 1, *, tokens: int = 4, is_after_token: bool = False) -> None:
+        super().__init__(tokens)
         self._failures = failures
         self._is_after_token = is_after_token
 

@@ -22,5 +22,5 @@ class GraphqlSettings:
     max_first: int = 200
     """Rows in one page."""
     allow_introspection: bool = True
-    """Whether the schema may be asked for (`__schema`, `__type`, `_service`); `main.py` turns it off by default
-    on any address but loopback."""
+    """Whether the schema may be asked for (`__schema`, `__type`, `_service`). Where HTTP listens on another address
+    than loopback, `server/settings.py` turns it off unless it was set."""

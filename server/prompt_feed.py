@@ -13,19 +13,17 @@ class PromptFeed:
     """
 
     def __init__(self) -> None:
+        self.tokens = 0
+        """Put in so far."""
         self._chunks: list[PromptChunk] = []
         self._more = asyncio.Condition()
-
-    @property
-    def tokens(self) -> int:
-        """Tokens put in so far."""
-        return sum(len(chunk.token_ids) for chunk in self._chunks)
 
     async def put(self, token_ids: tuple[int, ...], *, is_last: bool = False) -> None:
         """Add tokens; an empty chunk that is not the last is left out."""
         if not token_ids and not is_last:
             return
         async with self._more:
+            self.tokens += len(token_ids)
             self._chunks.append(PromptChunk(token_ids, is_last))
             self._more.notify_all()
 

@@ -21,6 +21,8 @@ from headworks.server.observer import Outcome, TurnRecord
 from headworks.server.steps import Judgement
 
 _log = logging.getLogger("headworks.turn")
+_BATCH_SPANS = 512
+"""In one export; OpenTelemetry's own default, which refuses a shorter queue."""
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
 
@@ -33,6 +35,12 @@ class TelemetrySettings:
     service_name: str = "headworks"
     max_queued_spans: int = 2048
     """Spans that wait to be exported; more are dropped."""
+    export_seconds: float = 5.0
+    """One export with its retries; the end of the process waits so long for a collector that is away."""
+
+    def __post_init__(self) -> None:
+        if self.max_queued_spans < 1 or self.export_seconds <= 0:
+            raise ValueError("max_queued_spans and export_seconds must be positive")
 
 
 class Telemetry:
@@ -166,6 +174,7 @@ def _provider(settings: TelemetrySettings) -> TracerProvider | None:
     from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
 
     provider = TracerProvider(resource=Resource.create({"service.name": settings.service_name}))
-    exporter = OTLPSpanExporter(endpoint=settings.traces_endpoint)
-    provider.add_span_processor(BatchSpanProcessor(exporter, max_queue_size=settings.max_queued_spans))
+    exporter = OTLPSpanExporter(endpoint=settings.traces_endpoint, timeout=settings.export_seconds)
+    queue, batch = settings.max_queued_spans, min(settings.max_queued_spans, _BATCH_SPANS)
+    provider.add_span_processor(BatchSpanProcessor(exporter, max_queue_size=queue, max_export_batch_size=batch))
     return provider

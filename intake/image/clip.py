@@ -69,8 +69,12 @@ class Towers:
         Returns:
             Shape (dimensions,).
         """
-        unit: Embeddings = _embed(self._image, prepare(pixels, self.preprocessing))[0]
+        unit: Embeddings = self.images([pixels])[0]
         return unit
+
+    def images(self, pictures: Sequence[Pixels]) -> Embeddings:
+        """Embed pictures of any sizes in one run; shape (pictures, dimensions)."""
+        return _embed(self._image, np.concatenate([prepare(pixels, self.preprocessing) for pixels in pictures]))
 
     def texts(self, prompts: Sequence[tuple[str, ...]]) -> Embeddings:
         """Embed labels: each is the direction of the mean of its prompts' unit vectors.

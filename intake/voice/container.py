@@ -8,6 +8,7 @@ import soxr
 
 from headworks.intake.errors import BadMedia, TooLarge
 from headworks.intake.voice.form import SAMPLE_RATE_HERTZ, SAMPLE_RATES_HERTZ, VoiceSettings
+from headworks.intake.voice.mpeg import read_frames
 from headworks.intake.voice.pcm import Samples
 
 _FORMATS = {"WAV", "WAVEX", "FLAC", "OGG", "MP3"}
@@ -39,6 +40,10 @@ class ContainerReader:
         self._frames = 0
         self.is_over = False
         """Whether the last block was read."""
+        if (frames := read_frames(data)) is not None:
+            if frames.fault:
+                raise BadMedia(f"voice {part}: the MP3 file {frames.fault}")
+            data = frames.data
         try:
             self._file = soundfile.SoundFile(io.BytesIO(data))
         except (soundfile.LibsndfileError, ValueError) as error:

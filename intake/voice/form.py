@@ -64,4 +64,9 @@ class VoiceSettings:
     """New speech between two partial transcripts; one costs 0.4 s on two cores."""
     partial_padding_seconds: int = 10
     """Silence after the speech of a partial; with 3 s and less Whisper loops and invents."""
+    no_speech_probability: float = 0.6
+    """Over it, when the words are unlikely too, nothing was said: what sounds like speech to the VAD and is none, a
+    broken sound, would be given words. Whisper's own default (whisper/transcribe.py, as the next one)."""
+    min_mean_log_probability: float = -1.0
+    """Words at or under it are unlikely; likelier ones are kept whatever Whisper thought before it heard them."""
     endpoint: EndpointSettings = EndpointSettings()

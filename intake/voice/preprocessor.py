@@ -63,12 +63,12 @@ class VoicePreprocessor:
             async for piece in pieces:
                 for spoken in await self._pool.run(self._listen, piece):
                     transcript = await self._pool.run(self._models.whisper.transcribe, spoken.samples)
-                    if transcript.text:
+                    if self._was_said(transcript):
                         yield self._heard(spoken, transcript, is_final=True)
                 if (so_far := self._due_partial()) is not None:
                     padding = self._settings.partial_padding_seconds
                     transcript = await self._pool.run(self._models.whisper.transcribe, so_far.samples, padding)
-                    if transcript.text:
+                    if self._was_said(transcript):
                         yield self._heard(so_far, transcript, is_final=False)
 
     async def _streamed(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[_Piece, None]:
@@ -97,6 +97,14 @@ class VoicePreprocessor:
         """The open utterance, when a partial is asked for, due, and would make nobody wait."""
         is_wanted = self._form.has_partials and self._form.encoding is AudioEncoding.LINEAR16
         return self._listener.due_partial() if is_wanted and self._pool.waiting == 0 else None
+
+    def _was_said(self, transcript: Transcript) -> bool:
+        """Whether there are words, and not only Whisper's for a sound that is no speech."""
+        limits = self._settings
+        is_speech = transcript.no_speech_probability <= limits.no_speech_probability
+        return bool(transcript.text) and (
+            is_speech or transcript.mean_log_probability > limits.min_mean_log_probability
+        )
 
     def _heard(self, spoken: "Spoken", transcript: Transcript, *, is_final: bool) -> Heard:
         origin, confidence = spoken.origin, round(transcript.confidence, 4)

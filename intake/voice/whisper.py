@@ -28,6 +28,10 @@ class Transcript:
     """Whisper's own, the end token left out."""
     confidence: float
     """Mean probability of the tokens, the end token included, in [0, 1]."""
+    mean_log_probability: float
+    """Of the same tokens, at most 0; falls faster than `confidence` when some of them are unlikely."""
+    no_speech_probability: float
+    """That nothing was said, as the model sees it before its first word, in [0, 1]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +96,13 @@ class WhisperModel:
         tokens = config.initial_tokens
         chosen: list[int] = []
         probabilities: list[float] = []
+        no_speech = 0.0
         for _ in range(config.max_tokens):
             inputs = {"tokens": np.array([tokens], np.int64), **cross, **past}
             fetched, present = self._decoder.run_held(inputs, ("logits",))
             past = {f"past_{part}": present[f"present_{part}"] for part in parts}
+            if not probabilities:
+                no_speech = _no_speech(fetched["logits"][0, 0], config)
             token, probability = self._pick(fetched["logits"][0, -1], is_first=not chosen)
             probabilities.append(probability)
             if token == config.end_token:
@@ -103,7 +110,8 @@ class WhisperModel:
             chosen.append(token)
             tokens = [token]
         text = b"".join(self._bytes[token] for token in chosen if token < len(self._bytes)).decode("utf-8", "replace")
-        return Transcript(text.strip(), tuple(chosen), float(np.mean(probabilities)))
+        sure, logarithm = float(np.mean(probabilities)), float(np.mean(np.log(probabilities)))
+        return Transcript(text.strip(), tuple(chosen), sure, logarithm, no_speech)
 
     def _pick(self, logits: NDArray[np.float32], *, is_first: bool) -> tuple[int, float]:
         logits[self._config.suppressed_tokens] = -np.inf
@@ -111,3 +119,13 @@ class WhisperModel:
             logits[self._config.suppressed_at_start] = -np.inf
         token = int(logits.argmax())
         return token, float(1.0 / np.exp(logits - logits[token]).sum())
+
+
+def _no_speech(logits: NDArray[np.float32], config: _Config) -> float:
+    """Return the probability of <|nospeech|> after the start token, before anything is suppressed.
+
+    Source: whisper/decoding.py, DecodingTask._main_loop; whisper/tokenizer.py, get_encoding: <|notimestamps|>, our last
+    initial token, stands right behind it in every vocabulary.
+    """
+    shares = np.exp(logits - logits.max())
+    return float(shares[config.initial_tokens[-1] - 1] / shares.sum())

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 import sys
 from collections.abc import Mapping
 from enum import Enum
@@ -11,10 +12,14 @@ from typing import Any
 from headworks.intake.finding import Heard, Read, Seen
 from headworks.server.steps import Accepted, Delta, Event, Finished, Found, Judgement, Normalized
 
+_CONTROL = re.compile(r"[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""What JSON itself does not escape of `render.printable`'s."""
+
 
 def print_json(value: Mapping[str, Any]) -> None:
-    """Write one line to standard output, at once."""
-    sys.stdout.write(json.dumps(_plain(value), ensure_ascii=False) + "\n")
+    """Write one line to standard output, at once; what could steer a terminal is escaped, the rest is readable."""
+    text = json.dumps(_plain(value), ensure_ascii=False)
+    sys.stdout.write(_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
     sys.stdout.flush()
 
 

@@ -76,15 +76,16 @@ def _checks(config: Path | None, store: Path | None) -> Iterator[Check]:
 
 def _bench(config: Path | None, *, is_json: bool) -> None:
     with running_gateway(config, is_quiet=is_json) as gateway:
-        processes = memory_of(gateway.pid)
+        processes = memory_of(gateway.process.pid)
     if is_json:
         print_json({"seconds_to_serving": round(gateway.seconds_to_serving, 1), "processes": processes})
         return
-    table = grid("measured", ">value", title="Start-up on " + (str(config) if config else "the embedded defaults"))
+    table = grid("measured", ">value")
     table.add_row("start to SERVING", f"{gateway.seconds_to_serving:.1f} s")
     for process in processes:
         table.add_row(f"{process.name}, resident", _megabytes(process.resident_bytes))
         table.add_row(f"{process.name}, resident at most", _megabytes(process.peak_bytes))
+    out().print(f"Start-up on {config or 'the embedded defaults'}", soft_wrap=True)
     out().print(table)
 
 

@@ -8,9 +8,10 @@ from starlette.responses import Response
 
 from headworks.policy.errors import UnknownCaller
 from headworks.policy.identity import Caller, Identifier
-from headworks.server.http.peer import credentials, is_loopback_peer
+from headworks.server.http.peer import is_loopback_peer
 from headworks.server.http.replies import refusal
 from headworks.server.http.settings import HttpSettings
+from headworks.server.peer import joined
 
 Handler = Callable[[Request, bytes, Caller], Awaitable[Response]]
 
@@ -45,7 +46,7 @@ class Gate:
         async def guarded(request: Request) -> Response:
             try:
                 caller = self._identifier.identify(
-                    credentials(request.headers), peer_is_loopback=is_loopback_peer(request)
+                    joined(request.headers.items()), peer_is_loopback=is_loopback_peer(request)
                 )
             except UnknownCaller as unknown:
                 return refusal(401, "UNKNOWN_CALLER", str(unknown), {"www-authenticate": "Bearer"})

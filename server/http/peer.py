@@ -2,18 +2,9 @@
 
 from ipaddress import ip_address
 
-from starlette.datastructures import Headers
 from starlette.requests import Request
 
-FORWARDING = ("forwarded", "via", "x-forwarded-for", "x-real-ip")
-
-
-def credentials(headers: Headers) -> dict[str, str]:
-    """Headers by lower-case name. A name sent twice is joined, so that two credentials never pass as one of them."""
-    joined: dict[str, str] = {}
-    for name, value in headers.items():
-        joined[name] = f"{joined[name]}, {value}" if name in joined else value
-    return joined
+from headworks.server.peer import is_forwarded
 
 
 def is_loopback_peer(request: Request) -> bool:
@@ -22,7 +13,7 @@ def is_loopback_peer(request: Request) -> bool:
     Not when a proxy forwards for somebody else, and not when a browser was led here by a name that resolves
     to loopback (DNS rebinding): then `Host` is that name.
     """
-    if request.client is None or any(name in request.headers for name in FORWARDING):
+    if request.client is None or is_forwarded(request.headers):
         return False
     return _is_loopback(request.client.host) and _is_loopback(_host_of(request.headers.get("host", "")))
 

@@ -13,6 +13,7 @@ from google.rpc.error_details_pb2 import ErrorInfo, RetryInfo
 from google.rpc.status_pb2 import Status as StatusMessage
 
 from headworks.policy.identity import Identifier
+from headworks.server.peer import is_forwarded, joined
 from headworks.server.status import Status, internal_status, status_of
 from headworks.server.steps import Visit
 
@@ -25,14 +26,14 @@ Context = grpc.aio.ServicerContext[Any, Any]
 
 
 def visit_of(context: Context, identifier: Identifier) -> Visit:
-    """Say who calls, before any message is read.
+    """Say who calls, before any message is read. A proxy on this machine does not make its callers ones of it.
 
     Raises:
         UnknownCaller: no credentials, or none that are valid.
     """
     metadata = _metadata(context)
     is_loopback = is_loopback_peer(context.peer())
-    caller = identifier.identify(metadata, peer_is_loopback=is_loopback)
+    caller = identifier.identify(metadata, peer_is_loopback=is_loopback and not is_forwarded(metadata))
     return Visit(
         caller=caller,
         is_encrypted=context.auth_context().get("transport_security_type") == [b"ssl"],
@@ -55,7 +56,7 @@ def is_loopback_peer(peer: str) -> bool:
 
 def _metadata(context: Context) -> Mapping[str, str]:
     pairs = context.invocation_metadata() or ()
-    return {key: value for key, value in pairs if isinstance(value, str)}
+    return joined((key, value) for key, value in pairs if isinstance(value, str))
 
 
 async def fail(context: Context, error: Exception, turn_id: str = "") -> None:

@@ -10,6 +10,7 @@ from grpc_reflection.v1alpha import reflection
 from headworks.policy.identity import Identifier
 from headworks.server.rpc.interceptor import TurnInterceptor
 from headworks.server.rpc.servicer import TurnService
+from headworks.server.tls import require_pair, server_context
 from headworks.server.turn import TurnRunner
 from headworks.v1 import turn_pb2
 from headworks.v1.turn_pb2_grpc import add_TurnServiceServicer_to_server
@@ -22,13 +23,13 @@ class RpcSettings:
     """Where gRPC is served, and every bound on a peer."""
 
     host: str = "127.0.0.1"
-    """Loopback; another address wants TLS and keys, which `main.py` insists on."""
+    """Loopback; another address wants TLS and keys, which `server/settings.py` insists on."""
     port: int = 50051
     """0 takes a free one, which `RpcServer.port` then tells."""
     certificate_file: Path | None = None
-    """PEM chain; TLS is on when it is set."""
+    """PEM chain; TLS is on when it and its key are set."""
     certificate_key_file: Path | None = None
-    """PEM."""
+    """PEM, without a passphrase."""
     max_message_bytes: int = 4 * 1024 * 1024
     """Of one message, before it is parsed; the contract's chunks are at most 1 MiB, whatever is larger is cut up."""
     max_connection_streams: int = 128
@@ -43,6 +44,9 @@ class RpcSettings:
     """How long an event waits for a caller that does not read."""
     linger_seconds: float = 0.2
     """How long a failed call is still read, so that a caller in the middle of a write learns why it failed."""
+
+    def __post_init__(self) -> None:
+        require_pair(self.certificate_file, self.certificate_key_file)
 
 
 class RpcServer:
@@ -66,7 +70,7 @@ class RpcServer:
         """Listen, not serving yet.
 
         Raises:
-            OSError: the address cannot be taken.
+            OSError: the address cannot be taken, or the certificate cannot be used.
         """
         await self.set_serving(False)
         address = f"{self._settings.host}:{self._settings.port}"
@@ -90,6 +94,7 @@ class RpcServer:
         settings = self._settings
         if settings.certificate_file is None or settings.certificate_key_file is None:
             return self._server.add_insecure_port(address)
+        server_context(settings.certificate_file, settings.certificate_key_file)  # gRPC would only say: cannot bind
         pair = (settings.certificate_key_file.read_bytes(), settings.certificate_file.read_bytes())
         return self._server.add_secure_port(address, grpc.ssl_server_credentials([pair]))
 

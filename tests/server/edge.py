@@ -113,11 +113,14 @@ async def edge(
     settings: TurnSettings | None = None,
     rpc: RpcSettings | None = None,
     observer: TurnObserver | None = None,
+    credentials: CredentialSettings | None = None,
+    intake: TextAndTables | None = None,
     options: tuple[tuple[str, int], ...] = (),
 ) -> AsyncIterator[Edge]:
     """Serve on a free port, and check at the end that no turn is left."""
     flow = flow or FlowSettings()
-    clock, permits, intake, recorder = SystemClock(), Permits(flow), TextAndTables(), observer or Recorder()
+    clock, permits, recorder = SystemClock(), Permits(flow), observer or Recorder()
+    intake = intake or TextAndTables()
     meter = Meter(flow.max_tenants, clock)
     engine = engine or TalkingEngine()
     runner = TurnRunner(
@@ -131,7 +134,7 @@ async def edge(
         settings=settings or TurnSettings(),
         trust=TrustSettings(),
     )
-    server = RpcServer(rpc or RpcSettings(port=0), runner, ApiKeyIdentifier(CredentialSettings()))
+    server = RpcServer(rpc or RpcSettings(port=0), runner, ApiKeyIdentifier(credentials or CredentialSettings()))
     await server.start()
     await server.set_serving(True)
     async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}", options=options) as channel:

@@ -90,7 +90,7 @@ def _options() -> argparse.Namespace:
         "--folder", type=Path, default=Path("build/image-model"), help="where drawings and checkpoints lie"
     )
     parser.add_argument("--into", type=Path, default=Path("intake/image/model"), help="where the finished model goes")
-    parser.add_argument("--steps", type=int, default=LearnSettings.steps, help="training steps (%(default)s)")
+    parser.add_argument("--steps", type=int, default=LearnSettings().steps, help="training steps (%(default)s)")
     return parser.parse_args()
 
 

@@ -20,9 +20,11 @@ class BatchSettings:
     """How a batch is filled."""
 
     pictures: int = 256
-    emoji_share: float = 0.7
+    emoji_share: float = 0.84
     """Of Unicode's names, without skin tones."""
     tone_share: float = 0.03
+    clean_share: float = 0.5
+    """Of the drawings: on white and as they are, as most pictures of one thing come."""
     scene_share: float = 0.12
     """Of the pictures: several drawings in one."""
     document_pictures: int = len(KINDS)
@@ -45,7 +47,9 @@ class Batches:
         self._captions, self._tokens = captions, tokens
         self._settings, self._seed = settings, seed
         self._drawings: dict[str, list[int]] = {}
-        emoji, tones, others = set(), set(), set()
+        emoji: set[str] = set()
+        tones: set[str] = set()
+        others: set[str] = set()
         for row, subject in enumerate(sheet.subjects):
             self._drawings.setdefault(subject.name, []).append(row)
             (tones if subject.has_skin_tone else emoji if subject.is_emoji else others).add(subject.name)
@@ -63,10 +67,13 @@ class Batches:
         dice = random.Random(f"{self._seed} {number}")
         rng = np.random.default_rng((self._seed, number))
         layers, texts = self._lay_out(dice)
-        pictures = compose(self._sheet.pixels, layers, make_grounds(len(texts), rng), rng)
+        clean = round(len(texts) * self._settings.clean_share)
+        grounds = make_grounds(len(texts), rng)
+        grounds[:clean] = 1
+        pictures = compose(self._sheet.pixels, layers, grounds, rng)
         papers, papers_texts = self._papers(dice, rng)
-        worn = wear(torch.cat((pictures, papers)), rng)
-        return (worn * 255).round().byte(), self._tokens.of(texts + papers_texts)
+        worn = wear(torch.cat((pictures[clean:], papers)), rng)
+        return (torch.cat((pictures[:clean], worn)) * 255).round().byte(), self._tokens.of(texts + papers_texts)
 
     def _lay_out(self, dice: random.Random) -> tuple[list[Layer], list[str]]:
         settings = self._settings
@@ -74,6 +81,7 @@ class Batches:
         emoji, tones = round(count * settings.emoji_share), round(count * settings.tone_share)
         names = dice.sample(self._emoji, emoji) + dice.sample(self._tones, tones)
         names += dice.sample(self._others, count - len(names))
+        dice.shuffle(names)
         layers: list[Layer] = []
         texts = []
         for picture, name in enumerate(names):

@@ -60,8 +60,7 @@ def draw_kinds(each: int, folder: Path, progress: Progress) -> Documents:
     index, store = folder / "documents.json", folder / "documents.npy"
     if not index.exists():
         fonts = [font for package in FONTS for font in sorted(fetch(package, folder / "npm").rglob("*.ttf"))]
-        part = store.with_suffix(".part.npy")
-        pixels = np.lib.format.open_memmap(part, "w+", np.uint8, (each * len(KINDS), SIDE, SIDE, 3))
+        pixels = np.zeros((each * len(KINDS), SIDE, SIDE, 3), np.uint8)
         items = []
         for place in range(len(pixels)):
             kind = list(KINDS)[place // each]
@@ -70,8 +69,7 @@ def draw_kinds(each: int, folder: Path, progress: Progress) -> Documents:
             pixels[place, : picture.height, : picture.width] = np.asarray(picture)
             items.append({"kind": kind, "captions": captions, "width": picture.width, "height": picture.height})
             progress.step("draw documents", place + 1, len(pixels), kind)
-        pixels.flush()
-        part.rename(store)
+        np.save(store, pixels)
         index.write_text(json.dumps(items), "utf-8")
     found = json.loads(index.read_text("utf-8"))
     documents_ = [Document(**{**one, "captions": tuple(one["captions"])}) for one in found]

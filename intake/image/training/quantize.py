@@ -57,7 +57,8 @@ def _channel_axes(graph: onnx.GraphProto) -> dict[str, int]:
 
 def _steps(values: NDArray[np.float32], axis: int) -> NDArray[np.float32]:
     others = tuple(index for index in range(values.ndim) if index != axis)
-    return np.maximum(np.abs(values).max(axis=others), 1e-12).astype(np.float32) / np.float32(127)
+    steps: NDArray[np.float32] = np.maximum(np.abs(values).max(axis=others), 1e-12).astype(np.float32) / np.float32(127)
+    return steps
 
 
 def _along(steps: NDArray[np.float32], axis: int, dimensions: int) -> NDArray[np.float32]:

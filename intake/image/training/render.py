@@ -58,8 +58,7 @@ def render_role(role: Role, kept_out: Sequence[str], folder: Path, progress: Pro
     index, store = folder / f"{role}.json", folder / f"{role}.npy"
     if not index.exists():
         found = list(_subjects(role, kept_out, folder / "npm"))
-        part = store.with_suffix(".part.npy")
-        pixels = np.lib.format.open_memmap(part, "w+", np.uint8, (len(found), SIDE, SIDE, 4))
+        pixels = np.zeros((len(found), SIDE, SIDE, 4), np.uint8)
         kept: list[Subject] = []
         for done, (subject, drawing) in enumerate(found):
             picture = _render(drawing.svg)
@@ -67,11 +66,10 @@ def render_role(role: Role, kept_out: Sequence[str], folder: Path, progress: Pro
                 pixels[len(kept)] = picture
                 kept.append(subject)
             progress.step(f"render {role}", done + 1, len(found))
-        pixels.flush()
-        part.rename(store)
+        np.save(store, pixels[: len(kept)])
         index.write_text(json.dumps([asdict(one) for one in kept]), "utf-8")
     subjects = [Subject(**{**one, "words": tuple(one["words"])}) for one in json.loads(index.read_text("utf-8"))]
-    return Sheet(subjects, np.load(store, mmap_mode="r")[: len(subjects)])
+    return Sheet(subjects, np.load(store, mmap_mode="r"))
 
 
 def _subjects(role: Role, kept_out: Sequence[str], cache: Path) -> Iterator[tuple[Subject, Drawing]]:

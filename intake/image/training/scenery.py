@@ -63,8 +63,9 @@ def _field(rng: np.random.Generator, slope: float, side: int = _SIDE) -> Field:
     frequency[0, 0] = 1
     spectrum = np.fft.rfft2(rng.standard_normal((side, side))) / frequency**slope
     spectrum[0, 0] = 0
-    field = np.fft.irfft2(spectrum, (side, side))
-    return field / max(field.std(), 1e-9)
+    field: Field = np.fft.irfft2(spectrum, (side, side))
+    field /= max(float(field.std()), 1e-9)
+    return field
 
 
 def _countries(dice: random.Random, fonts: Sequence[Path]) -> Drawn:
@@ -139,7 +140,8 @@ def _tint(dice: random.Random, rng: np.random.Generator, slope: float, strength:
     base = base.mean() + (base - base.mean()) * dice.uniform(0.2, 0.9)
     bright = _field(rng, slope)[..., None] * strength
     colour = np.stack([_field(rng, slope + 0.4) for _ in range(3)], -1) * strength * 0.25
-    return base + bright + colour
+    tinted: Field = base + bright + colour
+    return tinted
 
 
 def _texture(dice: random.Random, rng: np.random.Generator) -> Image.Image:

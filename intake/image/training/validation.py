@@ -1,6 +1,7 @@
 """How good a model is on pictures kept for picking the best checkpoint: one unseen style, unseen documents."""
 
 import numpy as np
+import open_clip
 import torch
 import torch.nn.functional as functional
 from numpy.typing import NDArray
@@ -36,7 +37,7 @@ class Validation:
         self._kinds = tokens.of([f"a picture of a {kind}" for kind in KINDS])
 
     @torch.no_grad()
-    def of(self, model: torch.nn.Module) -> tuple[float, float]:
+    def of(self, model: "open_clip.CLIP") -> tuple[float, float]:
         """Share of the emoji, then of the documents, whose own name is the nearest."""
         emoji, papers = self.embeddings(model)
         names, kinds = (_text(model, tokens) for tokens in (self._names, self._kinds))
@@ -45,7 +46,7 @@ class Validation:
         return float(right.mean()), float(((papers @ kinds.T).argmax(1) == answers).mean())
 
     @torch.no_grad()
-    def embeddings(self, model: torch.nn.Module) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def embeddings(self, model: "open_clip.CLIP") -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Unit vectors of the emoji and of the documents; the model keeps the mode that it is in."""
         was_training = model.training
         model.eval()
@@ -69,14 +70,15 @@ def _prepared(pictures: torch.Tensor) -> torch.Tensor:
     return (pictures / 255 - 0.5) / 0.5
 
 
-def _image(model: torch.nn.Module, pictures: torch.Tensor) -> NDArray[np.float32]:
+def _image(model: "open_clip.CLIP", pictures: torch.Tensor) -> NDArray[np.float32]:
     device = next(model.parameters()).device
-    rows = [model.encode_image(_prepared(some.to(device))).float() for some in pictures.split(_BATCH)]
+    parts = [pictures[start : start + _BATCH] for start in range(0, len(pictures), _BATCH)]
+    rows = [model.encode_image(_prepared(some.to(device))).float() for some in parts]
     unit: NDArray[np.float32] = functional.normalize(torch.cat(rows), dim=-1).cpu().numpy()
     return unit
 
 
-def _text(model: torch.nn.Module, tokens: torch.Tensor) -> NDArray[np.float32]:
+def _text(model: "open_clip.CLIP", tokens: torch.Tensor) -> NDArray[np.float32]:
     device = next(model.parameters()).device
     unit: NDArray[np.float32] = functional.normalize(model.encode_text(tokens.to(device)).float(), dim=-1).cpu().numpy()
     return unit

@@ -69,6 +69,8 @@ def test_onnx_whisper_equals_pytorch_whisper_token_for_token(models: VoiceModels
     transcript = models.whisper.transcribe(samples)
     assert list(transcript.token_ids) == expected.tokens
     assert transcript.text == expected.text
+    assert transcript.no_speech_probability == pytest.approx(expected.no_speech_prob, abs=1e-4)
+    assert transcript.mean_log_probability == pytest.approx(expected.avg_logprob, abs=1e-3)
 
 
 async def test_demo_question_is_heard_word_for_word(models: VoiceModels, pool: WorkPool) -> None:
@@ -128,14 +130,16 @@ async def test_final_comes_while_audio_still_arrives(models: VoiceModels, pool: 
 
 
 class RecordingWhisper:
-    """Keeps what it is given to hear."""
+    """Keeps what it is given to hear, and always hears the same."""
 
-    def __init__(self) -> None:
+    def __init__(self, mean_log_probability: float = -0.7, no_speech_probability: float = 0.0) -> None:
         self.heard: list[Samples] = []
+        self.mean_log_probability = mean_log_probability
+        self.no_speech_probability = no_speech_probability
 
     def transcribe(self, samples: Samples, padding_seconds: int | None = None) -> Transcript:
         self.heard.append(samples)
-        return Transcript("words", (1,), 0.5)
+        return Transcript("words", (1,), 0.5, self.mean_log_probability, self.no_speech_probability)
 
 
 async def test_endless_speech_loses_and_doubles_no_sample(models: VoiceModels, pool: WorkPool) -> None:
@@ -180,6 +184,32 @@ async def test_v11_silence_has_no_words(models: VoiceModels, pool: WorkPool, lev
     """V11: Whisper invents text for silence, so it is never asked."""
     noise = np.random.default_rng(0).normal(0, 1, 12 * 16_000).astype(np.float32) * level
     assert await hear(models, pool, linear16(noise), STREAM) == []
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+async def test_v11_sound_of_a_voice_that_says_nothing_has_no_words(
+    models: VoiceModels, pool: WorkPool, seed: int
+) -> None:
+    """V11: speech in pieces of 50 ms, shuffled. The VAD lets it through, and Whisper alone would give it words."""
+    samples = samples_of(AUSTEN)
+    pieces = samples[: len(samples) // 800 * 800].reshape(-1, 800)
+    scattered = linear16(np.random.default_rng(seed).permutation(pieces).reshape(-1))
+    unguarded = VoiceSettings(no_speech_probability=1.0)
+    assert finals(await hear(models, pool, scattered, STREAM, settings=unguarded))
+    assert await hear(models, pool, scattered, STREAM) == []
+
+
+@pytest.mark.parametrize(
+    ("no_speech", "mean_log", "is_kept"),
+    [(0.6, -9.0, True), (0.61, -1.0, False), (0.61, -0.99, True), (0.99, -0.1, True), (0.0, -9.0, True)],
+)
+async def test_words_are_dropped_only_when_both_speak_against_them(
+    models: VoiceModels, pool: WorkPool, no_speech: float, mean_log: float, is_kept: bool
+) -> None:
+    """As whisper.transcribe weighs it: sure words were said, however odd the sound before them."""
+    deaf = VoiceModels(models.vad, RecordingWhisper(mean_log, no_speech))  # type: ignore[arg-type]
+    heard = await hear(deaf, pool, QUESTION_FILE.read_bytes())
+    assert bool(heard) is is_kept
 
 
 async def test_v15_parallel_streams_do_not_disturb_each_other(models: VoiceModels, pool: WorkPool) -> None:

@@ -1,14 +1,18 @@
 """The engine contract, on each adapter."""
 
+from collections.abc import Callable
+
 import pytest
 
 from headworks.intake.models.store import ModelKind, ModelStore
 from headworks.intake.tokenizer import ModelTokenizer
 from headworks.server.clock import SystemClock
-from headworks.server.engine.engine import Engine
+from headworks.server.engine.engine import Engine, EngineRequest, FinishReason, Sampling
 from headworks.server.engine.simulated import SimulatedEngine, SimulatedSettings
 from headworks.server.engine.vllm_local import VllmEngine, VllmSettings
-from tests.contracts.engine import check_engine
+from headworks.server.errors import EngineBroken, EngineUnavailable
+from tests.contracts.engine import answer, check_engine, chunks
+from tests.fakes.engines import FailingEngine, TalkingEngine
 
 PROMPT = "<|im_start|>user\nList the twelve months of the year.<|im_end|>\n<|im_start|>assistant\n"
 
@@ -21,6 +25,42 @@ async def test_simulated_engine_keeps_the_contract() -> None:
         return SimulatedEngine("simulated", (1, 2, 3), settings, SystemClock())
 
     await check_engine(make, (1, 2, 3, 4, 5))
+
+
+@pytest.mark.parametrize(
+    "fake", [lambda: TalkingEngine(64), lambda: FailingEngine(failures=0, tokens=64)], ids=["talking", "failing"]
+)
+async def test_fakes_keep_the_contract(fake: Callable[[], Engine]) -> None:
+    """So that what passes with a fake passes with vLLM."""
+
+    async def make() -> Engine:
+        return fake()
+
+    await check_engine(make, (1, 2, 3, 4, 5))
+
+
+async def test_a_talking_engine_ends_by_itself_within_its_ceiling() -> None:
+    """A turn's reason is the engine's, as the contract has it for the ceiling."""
+    tokens, finish = await answer(TalkingEngine(tokens=8), "own end", chunks((1,), ()), ceiling=8)
+    assert (len(tokens), finish) == (8, FinishReason.STOP)
+
+
+@pytest.mark.parametrize(
+    ("engine", "error", "told"),
+    [
+        (FailingEngine(failures=1), EngineUnavailable, 0),
+        (FailingEngine(is_after_token=True), EngineBroken, 1),
+    ],
+    ids=["before", "after"],
+)
+async def test_a_failing_engine_fails_as_the_port_says(engine: Engine, error: type[Exception], told: int) -> None:
+    """EngineUnavailable before the first piece, EngineBroken after it; the place is free either way."""
+    pieces = engine.answer(EngineRequest("fails", Sampling(8)), chunks((1, 2, 3), (1,)))
+    for _ in range(told):
+        assert (await anext(pieces)).finish is None
+    with pytest.raises(error):
+        await anext(pieces)
+    assert engine.load().running == 0
 
 
 @pytest.mark.models

@@ -1,6 +1,7 @@
 """A real HTTP server on a free port, over fakes."""
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -41,6 +42,7 @@ class Serving:
     observer: HttpObserver = field(default_factory=RecordingHttpObserver)
     graphql_observer: GraphqlObserver = field(default_factory=RecordingGraphqlObserver)
     allow_loopback: bool = False
+    tls: ssl.SSLContext | None = None
     server: HttpServer = field(init=False)
     client: httpx.AsyncClient = field(init=False)
 
@@ -56,7 +58,7 @@ class Serving:
             ),
             observer=self.observer,
         )
-        self.server = HttpServer(self.settings, build_app(self.settings, parts))
+        self.server = HttpServer(self.settings, build_app(self.settings, parts), self.tls)
         await self.server.start()
         exits.push_async_callback(self.server.stop, 1.0)
         headers = {"authorization": f"Bearer {ADA_KEY}"}

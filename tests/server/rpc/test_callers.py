@@ -1,0 +1,86 @@
+"""Whom a gRPC call is taken to come from: keys, loopback, and proxies that stand between."""
+
+import grpc
+import pytest
+
+from headworks.policy.credentials import ApiKey, CredentialSettings, digest_of
+from headworks.server.rpc.call import is_loopback_peer
+from tests.server.edge import failure_from, failure_of, turn
+from tests.server.rpc.watching import as_normalize, next_event, settled, watched
+
+ADA_KEY, BOB_KEY = "ada-" + "0" * 32, "bob-" + "0" * 32
+KEYS = CredentialSettings(keys=(ApiKey(digest_of(ADA_KEY), "acme", "ada"), ApiKey(digest_of(BOB_KEY), "globex", "bob")))
+FORWARDED = [
+    ("x-forwarded-for", "203.0.113.7"),
+    ("forwarded", "for=203.0.113.7"),
+    ("via", "2 proxy"),
+    ("x-real-ip", "127.0.0.1"),
+    ("x-forwarded-for", ""),
+]
+
+
+@pytest.mark.parametrize("header", FORWARDED, ids=lambda header: header[0])
+async def test_a_proxy_lends_its_loopback_address_to_nobody(header: tuple[str, str]) -> None:
+    """Else every stranger behind a proxy on this machine would be an operator; both calls, before any message."""
+    async with watched() as server:
+        failure = await failure_of(server.stub.Converse(iter(turn("Hello.")), metadata=(header,)))
+        assert (failure.code, failure.reason) == (grpc.StatusCode.UNAUTHENTICATED, "UNKNOWN_CALLER")
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await server.stub.Normalize(iter(as_normalize(turn("Hello."))), metadata=(header,))
+        assert failure_from(caught.value) == failure
+        assert server.recorder.started == []
+        await server.still_works()
+
+
+async def test_a_key_counts_through_a_proxy() -> None:
+    """It says who sent it, whatever the address says; the turn is booked on its tenant."""
+    async with watched(credentials=KEYS) as server:
+        metadata = (("x-forwarded-for", "203.0.113.7"), ("authorization", f"Bearer {ADA_KEY}"))
+        await next_event(server.stub.Converse(iter(turn("Hello.")), metadata=metadata), "finished")
+        await settled(server)
+        assert server.meter.totals("acme").turns == 1
+
+
+@pytest.mark.parametrize("name", ["authorization", "x-api-key"])
+async def test_two_keys_never_pass_as_one_of_them(name: str) -> None:
+    """A proxy and we must not read different ones."""
+    scheme = "Bearer " if name == "authorization" else ""
+    async with watched(credentials=KEYS) as server:
+        for pair in ((ADA_KEY, BOB_KEY), (BOB_KEY, ADA_KEY), ("", ADA_KEY), (ADA_KEY, ADA_KEY)):
+            metadata = tuple((name, f"{scheme}{key}") for key in pair)
+            failure = await failure_of(server.stub.Converse(iter(turn("Hello.")), metadata=metadata))
+            assert failure.code is grpc.StatusCode.UNAUTHENTICATED
+        assert server.recorder.started == []
+
+
+async def test_metadata_in_bytes_is_no_credential_and_no_fault() -> None:
+    """Names that end in -bin carry anything."""
+    async with watched(credentials=KEYS) as server:
+        metadata = (("authorization-bin", b"Bearer \xff"), ("x-api-key-bin", b""))
+        await next_event(server.stub.Converse(iter(turn("Hello.")), metadata=metadata), "finished")
+        await settled(server)
+        assert server.meter.totals("local").turns == 1
+
+
+@pytest.mark.parametrize(
+    ("peer", "expected"),
+    [
+        ("ipv4:127.0.0.1:5000", True),
+        ("ipv4:127.8.9.10:5000", True),
+        ("ipv6:%5B::1%5D:5000", True),
+        ("ipv6:[::1]:5000", True),
+        ("unix:/run/headworks.sock", True),
+        ("unix:", True),
+        ("ipv4:10.0.0.1:5000", False),
+        ("ipv4:127.0.0.1.evil.example:5000", False),
+        ("ipv6:%5Bfe80::1%25eth0%5D:5000", False),
+        ("ipv6:%5B2001:db8::7f00:1%5D:5000", False),
+        ("vsock:2:5000", False),
+        ("localhost:5000", False),
+        ("", False),
+        ("ipv4:", False),
+    ],
+)
+def test_grpcs_names_of_peers_are_read(peer: str, expected: bool) -> None:
+    """Whatever is not known to be this machine is another one. Names: grpc's src/core/lib/address_utils."""
+    assert is_loopback_peer(peer) is expected

@@ -27,8 +27,8 @@ class BatchSettings:
     """Of the drawings: on white and as they are, as most pictures of one thing come."""
     scene_share: float = 0.12
     """Of the pictures: several drawings in one."""
-    document_pictures: int = len(KINDS)
-    """Few, for captions of the same kind are near one another and would be told apart for nothing."""
+    document_pictures: int = 3 * len(KINDS)
+    """Few of each kind, for captions of the same kind are near one another and would be told apart for nothing."""
 
 
 class Batches:

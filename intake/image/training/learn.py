@@ -25,7 +25,7 @@ MEAN = STD = (0.5, 0.5, 0.5)
 class LearnSettings:
     """How long and how fast."""
 
-    steps: int = 6000
+    steps: int = 6600
     peak_rate: float = 1.5e-3
     warmup_steps: int = 300
     decay_share: float = 0.4

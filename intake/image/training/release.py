@@ -62,7 +62,7 @@ def release(
     """
     model.eval().cpu()
     tokens = Tokens(tokenizer, model.context_length)
-    scale = float(model.logit_scale.exp())
+    scale = float(model.logit_scale.detach().exp())
     with tempfile.TemporaryDirectory() as scratch:
         exported, quantized = _towers(model, validation, Path(scratch), folder)
     temperatures, calibration = _calibrate(model, validation, tokens, labels, scale)

@@ -101,9 +101,10 @@ class Answer:
                 return finish
 
     async def _wait_changed(self) -> None:
-        try:
-            async with asyncio.timeout(self._settings.stall_seconds):
-                await self._changed.wait()
-        except TimeoutError as error:
-            raise TurnTimedOut("turn.answer.stall_seconds") from error
+        if not self._changed.is_set():
+            try:
+                async with asyncio.timeout(self._settings.stall_seconds):
+                    await self._changed.wait()
+            except TimeoutError as error:
+                raise TurnTimedOut("turn.answer.stall_seconds") from error
         self._changed.clear()

@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Protocol
 
 from headworks.intake.errors import BadMedia, TooLarge
@@ -206,17 +207,17 @@ class TurnRunner:
                 return
             await turn.inspection.admit(finding, taking.measures.bytes_by_modality, writer.tokens)
             turn.spans.extend(written)
-            await self._feed(turn, held + tuple(token for span in written for token in span.token_ids))
+            self._feed(turn, held + tuple(chain.from_iterable(span.token_ids for span in written)))
             held = ()
 
         taking = TurnInput(setup, open_part, turn.inspection.check_modality, self._settings.input, self._clock)
         await taking.run(steps, handle)
         if not turn.spans:
             raise BadMedia("the input came to no text: nothing was written, said or shown")
-        await self._feed(turn, writer.finish(), is_last=True)
+        self._feed(turn, writer.finish(), is_last=True)
         return taking
 
-    async def _feed(self, turn: _Turn, token_ids: tuple[int, ...], *, is_last: bool = False) -> None:
+    def _feed(self, turn: _Turn, token_ids: tuple[int, ...], *, is_last: bool = False) -> None:
         """Let the engine have more of the prompt.
 
         Raises:
@@ -225,7 +226,7 @@ class TurnRunner:
         needed = turn.feed.tokens + len(token_ids) + 1
         if needed > self._engine.max_model_tokens:
             raise TooLarge(self._engine.max_model_tokens_setting, self._engine.max_model_tokens, needed)
-        await turn.feed.put(token_ids, is_last=is_last)
+        turn.feed.put(token_ids, is_last=is_last)
 
     def _finished(self, turn: _Turn, taken: TurnInput, answer: Answer, reason: FinishReason) -> Finished:
         measures = answer.measures

@@ -111,13 +111,25 @@ class Gateway:
         await judge.warm()
         self._mark("policy", judge=settings.policy.judge.value, revision=bundle.revision)
         parts.push_async_callback(engine.close)
-        await engine.start()
+        if not await self._started_in_time(engine):
+            return
         self._readiness.mark("engine", engine.is_healthy)
         _log.info("server.ready", extra={"part": "engine", "kind": settings.engine.kind.value, "model": engine.model})
         _leave_out_of_collections()
         await self._rpc.set_serving(True)
         parts.push_async_callback(_ended, asyncio.create_task(self._watch_engine(engine)))
         _log.info("server.serving", extra={"grpc": self.rpc_port, "http": self.http_port})
+
+    async def _started_in_time(self, engine: Engine) -> bool:
+        """Start the engine, which takes long; give up when the gateway is stopped meanwhile."""
+        starting, stopping = asyncio.create_task(engine.start()), asyncio.create_task(self._stopping.wait())
+        await asyncio.wait((starting, stopping), return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        if starting.done():
+            await starting
+            return True
+        await _ended(starting)
+        return False
 
     async def _listen(
         self,

@@ -1,6 +1,7 @@
 """vLLM in this process: AsyncLLM, fed through StreamingInput while the input is still arriving."""
 
 import asyncio
+import multiprocessing
 import os
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from vllm.sampling_params import SamplingParams
     from vllm.v1.engine.async_llm import AsyncLLM
     from vllm.v1.metrics.stats import SchedulerStats
+
+_GIVE_UP_SECONDS = 0.2
+"""Between two looks for processes of a start that is given up; importing vLLM takes seconds before there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +72,7 @@ class VllmEngine:
         self._folder = folder
         self._model = model
         self._settings = settings
+        self._opening: asyncio.Future[AsyncLLM] | None = None
         self._llm: AsyncLLM | None = None
         self._running: set[str] = set()
         self._stats: SchedulerStats | None = None
@@ -85,8 +90,10 @@ class VllmEngine:
         return "engine.vllm.max_model_tokens"
 
     async def start(self) -> None:
+        self._opening = asyncio.ensure_future(asyncio.to_thread(self._open))
         try:
-            self._llm = await asyncio.to_thread(self._open)
+            # Shielded: the thread cannot be cancelled, and `close` waits for it.
+            self._llm = await asyncio.shield(self._opening)
         except Exception as error:
             raise EngineUnavailable(f"vLLM did not start: {error}") from error
 
@@ -129,9 +136,10 @@ class VllmEngine:
         return self._llm is not None and not self._llm.errored
 
     async def close(self) -> None:
-        llm, self._llm = self._llm, None
-        if llm is None:
+        opening, self._opening, self._llm = self._opening, None, None
+        if opening is None or await _failed(opening):
             return
+        llm = opening.result()
         await asyncio.to_thread(llm.shutdown, self._settings.close_seconds)
         # AsyncLLM's __del__ shuts down once more, at interpreter exit after its modules are gone.
         llm.shutdown = _nothing  # type: ignore[method-assign]
@@ -173,6 +181,15 @@ class VllmEngine:
             otlp_traces_endpoint=self._settings.traces_endpoint or None,
         )
         return AsyncLLM.from_engine_args(arguments, stat_loggers=[LoadReader])
+
+
+async def _failed(opening: "asyncio.Future[AsyncLLM]") -> bool:
+    """End a start that is still going on by ending its processes, the only thing that vLLM gives up at."""
+    while not opening.done():
+        for child in multiprocessing.active_children():
+            child.kill()
+        await asyncio.wait({opening}, timeout=_GIVE_UP_SECONDS)
+    return opening.exception() is not None
 
 
 async def _streaming_inputs(

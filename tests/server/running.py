@@ -55,6 +55,14 @@ def running_gateway(folder: Path, store: Path, **settings: str) -> Iterator[Runn
         folder: For its log.
         settings: Variables without their prefix ("ENGINE__KIND").
     """
+    with starting_gateway(folder, store, **settings) as gateway:
+        _wait_ready(gateway)
+        yield gateway
+
+
+@contextmanager
+def starting_gateway(folder: Path, store: Path, **settings: str) -> Iterator[RunningGateway]:
+    """The same, without waiting until it is ready."""
     port, http_port = free_port(), free_port()
     log = folder / "gateway.log"
     environment = os.environ | {f"HEADWORKS_{key}": value for key, value in settings.items()}
@@ -64,10 +72,8 @@ def running_gateway(folder: Path, store: Path, **settings: str) -> Iterator[Runn
         process = subprocess.Popen(
             [*command, "--http-port", str(http_port)], stdout=output, stderr=subprocess.STDOUT, env=environment
         )
-    gateway = RunningGateway(process, port, http_port, log)
     try:
-        _wait_ready(gateway)
-        yield gateway
+        yield RunningGateway(process, port, http_port, log)
     finally:
         process.terminate()
         try:

@@ -87,6 +87,7 @@ class Edge:
     meter: Meter
     intake: TextAndTables
     recorder: Any
+    runner: TurnRunner
     stub: Any = field(init=False)
 
     def __post_init__(self) -> None:
@@ -138,7 +139,7 @@ async def edge(
     await server.start()
     await server.set_serving(True)
     async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}", options=options) as channel:
-        running = Edge(server, channel, engine, permits, meter, intake, recorder)
+        running = Edge(server, channel, engine, permits, meter, intake, recorder, runner)
         try:
             yield running
             await running.is_clean()

@@ -23,7 +23,7 @@ from headworks.intake.work import WorkPool, WorkSettings
 from headworks.policy.credentials import ApiKeyIdentifier, CredentialSettings
 from headworks.policy.judge import Judge
 from headworks.policy.trust import TrustSettings
-from headworks.server.clock import SystemClock
+from headworks.server.clock import Clock, SystemClock
 from headworks.server.engine.engine import Engine
 from headworks.server.flow.meter import Meter
 from headworks.server.flow.permits import FlowSettings, Permits
@@ -116,11 +116,12 @@ async def edge(
     observer: TurnObserver | None = None,
     credentials: CredentialSettings | None = None,
     intake: TextAndTables | None = None,
+    clock: Clock | None = None,
     options: tuple[tuple[str, int], ...] = (),
 ) -> AsyncIterator[Edge]:
     """Serve on a free port, and check at the end that no turn is left."""
     flow = flow or FlowSettings()
-    clock, permits, recorder = SystemClock(), Permits(flow), observer or Recorder()
+    clock, permits, recorder = clock or SystemClock(), Permits(flow), observer or Recorder()
     intake = intake or TextAndTables()
     meter = Meter(flow.max_tenants, clock)
     engine = engine or TalkingEngine()

@@ -67,7 +67,7 @@ async def test_policy_is_asked_with_what_setup_said() -> None:
         assert (opened.stage, admitted.stage) == (Stage.OPEN, Stage.INPUT)
         for asked in judge.questions:
             assert (asked.purpose, asked.max_output_tokens, asked.model) == ("reporting", 7, "talking")
-            assert asked.turn_id == server.recorder.finished[0].turn_id
+            assert asked.turn_id == server.recorder.started[0].turn_id
         assert opened.input.tokens == 0
         assert admitted.input.bytes_by_modality == (("text", 6),)
         assert 0 < admitted.input.tokens <= len(server.engine.prompts[0])

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from typing import Any
 
 import grpc
 import pytest
@@ -10,9 +11,13 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from headworks.policy.credentials import ApiKeyIdentifier, CredentialSettings
+from headworks.policy.identity import AuthenticatedBy, Caller
+from headworks.server.errors import Draining, TurnTimedOut
 from headworks.server.rpc.server import SERVICE_NAME, RpcServer, RpcSettings
+from headworks.server.steps import EndOfInput, Event, Step, Visit
+from headworks.v1.turn_pb2_grpc import TurnServiceStub
 from tests.server.edge import Edge, edge, failure_of, held_open, setup, turn
-from tests.server.rpc.watching import next_event, settled, until, watched
+from tests.server.rpc.watching import as_normalize, next_event, settled, until, watched
 
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
 
@@ -60,6 +65,54 @@ async def test_a_turn_that_ends_well_carries_its_id_too() -> None:
         call = server.stub.Converse(iter(turn("Hello.")))
         replies = [reply async for reply in call]
         assert dict(await call.trailing_metadata())["headworks-turn-id"] == replies[0].accepted.turn_id
+
+
+class HurriedRunner:
+    """Keeps how long each turn may take, and takes none."""
+
+    def __init__(self) -> None:
+        self.deadlines: list[float | None] = []
+
+    async def converse(self, *_: object, deadline_seconds: float | None, **__: object) -> None:
+        self.deadlines.append(deadline_seconds)
+        raise Draining
+
+    normalize = converse
+
+
+async def test_a_callers_deadline_is_the_turns() -> None:
+    """Both calls tell the turn what is left of it, and nothing where there is none."""
+    runner = HurriedRunner()
+    server = RpcServer(RpcSettings(port=0), runner, ApiKeyIdentifier(CredentialSettings()))  # type: ignore[arg-type]
+    await server.start()
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
+        stub: Any = TurnServiceStub(channel)
+        for timeout in (30, None):
+            assert (await failure_of(stub.Converse(iter(turn("Hello.")), timeout=timeout))).reason == "DRAINING"
+            with pytest.raises(grpc.aio.AioRpcError):
+                await stub.Normalize(iter(as_normalize(turn("Hello."))), timeout=timeout)
+    await server.stop(0)
+    timed = runner.deadlines[:2]
+    assert all(left is not None and 0 < left < 31 for left in timed)  # gRPC rounds up
+    assert runner.deadlines[2:] == [None, None]
+
+
+async def test_a_turn_past_its_callers_deadline_says_so() -> None:
+    """Not the server's own limit, which is longer."""
+
+    async def silent() -> AsyncIterator[Step]:
+        await asyncio.Event().wait()
+        yield EndOfInput()
+
+    async with watched() as server:
+        visit = Visit(Caller("t", "s", AuthenticatedBy.LOOPBACK), is_encrypted=False, is_loopback=True)
+        with pytest.raises(TurnTimedOut) as late:
+            await server.runner.converse(visit, silent(), nowhere, turn_id="turn-1", deadline_seconds=0.01)
+        assert late.value.limit == "deadline"
+
+
+async def nowhere(event: Event) -> None:
+    """A caller who is told nothing."""
 
 
 async def test_stop_waits_for_a_running_call_and_no_longer() -> None:

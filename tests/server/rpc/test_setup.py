@@ -6,11 +6,12 @@ from headworks.policy.question import Stage
 from headworks.policy.verdict import Obligations
 from headworks.server.answer import AnswerSettings
 from headworks.server.engine.engine import Sampling
+from headworks.server.observer import Outcome
 from headworks.server.turn import TurnSettings
 from headworks.v1 import turn_pb2 as pb
 from tests.fakes.judges import AllowingJudge
-from tests.server.edge import END, Edge, setup, text
-from tests.server.rpc.watching import next_event, watched
+from tests.server.edge import END, Edge, setup, table, text
+from tests.server.rpc.watching import next_event, settled, watched
 
 
 async def answered(server: Edge, **fields: object) -> None:
@@ -83,3 +84,15 @@ async def test_the_default_ceiling_is_asked_for_and_policys_is_kept() -> None:
         ceilings = [request.sampling.max_output_tokens for request in server.engine.requests]
     assert [asked.max_output_tokens for asked in judge.questions if asked.stage is Stage.OPEN] == [5, 2]
     assert ceilings == [3, 2]
+
+
+async def test_the_record_of_a_turn_has_its_kinds_and_counts() -> None:
+    """What the log and the ledger are written from."""
+    async with watched() as server:
+        steps = [setup(), table(b"a\n1\n"), text("Hello."), END]
+        await next_event(server.stub.Converse(iter(steps)), "finished")
+        await settled(server)
+        (record,) = server.recorder.finished
+        assert (record.outcome, record.error, record.tenant) == (Outcome.FINISHED, "", "local")
+        assert record.modalities == ("table", "text")
+        assert (record.usage.input_tokens, record.usage.output_tokens) == (len(server.engine.prompts[0]), 4)

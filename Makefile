@@ -43,4 +43,4 @@ lock: ## Resolve the locks anew (needs uv)
 	@requirements/lock.sh
 
 bench: models ## Print every benchmark's table
-	@for file in turn intake; do python -m bench.$$file; done
+	@for file in turn intake image_model; do python -m bench.$$file; done

@@ -22,4 +22,5 @@ class GraphqlSettings:
     max_first: int = 200
     """Rows in one page."""
     allow_introspection: bool = True
-    """Whether the schema may be asked for (`__schema`, `__type`, `_service`); whoever asks is a known caller."""
+    """Whether the schema may be asked for (`__schema`, `__type`, `_service`). Where HTTP listens on another address
+    than loopback, `server/settings.py` turns it off unless it was set."""

@@ -17,7 +17,8 @@ class TooLarge(IntakeError):
     """The input is over a limit, by its header or by its bytes so far.
 
     Args:
-        limit: The setting that holds the limit, as in the settings file ("intake.image.max_pixels").
+        limit: What holds the limit: the setting, as in the settings file ("intake.image.max_pixels"), the verdict
+            ("obligations.max_input_tokens") or, where the contract does, the message's field ("text.text").
         allowed: Its value.
         seen: What the input has or claims.
     """

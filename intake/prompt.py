@@ -13,6 +13,7 @@ from jinja2 import TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from headworks.intake.errors import ModelMissing, TooLarge
+from headworks.intake.prompt_frame import PromptFrame, PromptShape, Segment
 from headworks.intake.span import Modality, Span, TextOrigin
 from headworks.intake.tokenizer import IncrementalTokenizer, ModelTokenizer
 
@@ -33,19 +34,17 @@ class PromptSettings:
     """How long one prompt may get."""
 
     max_tokens: int = 4096
-    """Template included; leaves half of an 8192-token model for the answer."""
+    """Template included. As long as the embedded engine's length, which the answer has to fit in as well."""
 
 
 @dataclass(frozen=True, slots=True)
-class PromptShape:
-    """A rendered chat around its two texts: `before` + instructions + `between` + content + `after`."""
+class _Framed:
+    """A frame, and what it is the frame of."""
 
-    before: str
-    between: str
-    after: str
-    """Ends where the model's answer begins."""
-    has_system: bool
-    """False where the template knows no instructions: they open the content, and `before` is empty."""
+    frame: PromptFrame
+    tokenizer: ModelTokenizer
+    dates: Mapping[str, str]
+    """What the template asked of the calendar while it was rendered: strftime's form, and what it came to."""
 
 
 class ChatTemplate:
@@ -63,19 +62,20 @@ class ChatTemplate:
         Raises:
             ModelMissing: not a template.
         Source:
-            Environment, filter and globals: transformers 5.19, utils/chat_template_utils.py.
+            Environment, filter and functions: transformers 5.19, utils/chat_template_utils.py.
         """
         environment = ImmutableSandboxedEnvironment(
             trim_blocks=True, lstrip_blocks=True, extensions=[jinja2.ext.loopcontrols]
         )
         environment.filters["tojson"] = _to_json
         environment.globals["raise_exception"] = _refuse
-        environment.globals["strftime_now"] = lambda form: now().strftime(form)
         try:
             self._template = environment.from_string(source)
         except TemplateError as error:
             raise ModelMissing(f"the language model's chat template does not compile; {_MEND}") from error
         self._special_tokens = dict(special_tokens)
+        self._now = now
+        self._framed: dict[bool, _Framed] = {}
 
     @classmethod
     def load(cls, folder: Path) -> "ChatTemplate":
@@ -95,23 +95,45 @@ class ChatTemplate:
         Raises:
             TemplateError: the template refuses these roles.
         """
-        messages = [{"role": "system", "content": instructions}] if instructions else []
-        messages.append({"role": "user", "content": content})
-        return self._template.render(
-            messages=messages, tools=None, documents=None, add_generation_prompt=True, **self._special_tokens
-        )
+        return self._render(instructions, content, {})
 
-    def shape(self, has_instructions: bool) -> PromptShape:
-        """Cut the rendered chat around its texts.
+    def frame(self, tokenizer: ModelTokenizer, has_instructions: bool) -> PromptFrame:
+        """What stands around the texts, in tokens; made anew only when the template would state another date.
 
         Raises:
             ModelMissing: the template does not put the content in exactly once and unchanged.
         """
+        framed = self._framed.get(has_instructions)
+        if framed is None or framed.tokenizer is not tokenizer or not self._are_now(framed.dates):
+            dates: dict[str, str] = {}
+            frame = PromptFrame.cut(tokenizer, self._shape(has_instructions, dates))
+            framed = self._framed[has_instructions] = _Framed(frame, tokenizer, dates)
+        return framed.frame
+
+    def _are_now(self, dates: Mapping[str, str]) -> bool:
+        return all(self._now().strftime(form) == date for form, date in dates.items())
+
+    def _render(self, instructions: str, content: str, dates: dict[str, str]) -> str:
+        def strftime_now(form: str) -> str:
+            return dates.setdefault(form, self._now().strftime(form))
+
+        messages = [{"role": "system", "content": instructions}] if instructions else []
+        messages.append({"role": "user", "content": content})
+        return self._template.render(
+            messages=messages,
+            tools=None,
+            documents=None,
+            add_generation_prompt=True,
+            strftime_now=strftime_now,
+            **self._special_tokens,
+        )
+
+    def _shape(self, has_instructions: bool, dates: dict[str, str]) -> PromptShape:
         try:
-            rendered = self.render(_SYSTEM_MARK if has_instructions else "", _USER_MARK)
+            rendered = self._render(_SYSTEM_MARK if has_instructions else "", _USER_MARK, dates)
             has_system = has_instructions
         except TemplateError:
-            rendered, has_system = self._render_without_system(), False
+            rendered, has_system = self._render_without_system(dates), False
         head, *rest = rendered.split(_USER_MARK)
         before, *between = head.split(_SYSTEM_MARK)
         if len(rest) != 1 or len(between) != has_system:
@@ -120,9 +142,9 @@ class ChatTemplate:
             return PromptShape("", before, rest[0], has_system=False)
         return PromptShape(before, between[0], rest[0], has_system=True)
 
-    def _render_without_system(self) -> str:
+    def _render_without_system(self, dates: dict[str, str]) -> str:
         try:
-            return self.render("", _USER_MARK)
+            return self._render("", _USER_MARK, dates)
         except TemplateError as error:
             raise ModelMissing(f"the language model's chat template takes no user message; {_MEND}") from error
 
@@ -139,7 +161,7 @@ class PromptWriter:
     def __init__(
         self, tokenizer: ModelTokenizer, template: ChatTemplate, instructions: str, settings: PromptSettings
     ) -> None:
-        """Render the template.
+        """Take the template's frame.
 
         Args:
             instructions: The system message; "" for the template's own default.
@@ -147,17 +169,10 @@ class PromptWriter:
             ModelMissing: the template does not work.
         """
         self._instructions = instructions.strip()
-        shape = template.shape(bool(self._instructions))
-        self._prefix = [*tokenizer.split_trusted(shape.before)]
-        self._between = [*tokenizer.split_trusted(shape.between)]
-        self._suffix = [*tokenizer.split_trusted(shape.after)]
-        self._opening = "" if shape.has_system or not self._instructions else self._instructions + "\n\n"
-        self._has_system = shape.has_system
+        self._frame = template.frame(tokenizer, bool(self._instructions))
         self._stream = IncrementalTokenizer(tokenizer)
         self._settings = settings
-        self._suffix_tokens = sum(
-            1 if isinstance(piece, int) else len(tokenizer.encode_plain(piece)) for piece in self._suffix
-        )
+        self._suffix_tokens = self._frame.after.tokens
         self._last: Span | None = None
         self._held_space = ""
         self._tokens = 0
@@ -173,10 +188,13 @@ class PromptWriter:
         Raises:
             TooLarge: template and instructions alone are over the limit.
         """
-        ids = self._put(self._prefix)
-        if self._has_system:
+        ids = self._put(self._frame.before)
+        if self._frame.has_system:
             ids += self._stream.feed(self._instructions)
-        return self._count(ids + self._put(self._between) + self._stream.feed(self._opening))
+        ids += self._put(self._frame.between)
+        if self._instructions and not self._frame.has_system:
+            ids += self._stream.feed(self._instructions + "\n\n")
+        return self._count(ids)
 
     def write(self, span: Span) -> Span:
         """Take a span and return it with the tokens that became certain; they may belong to spans before it.
@@ -201,7 +219,7 @@ class PromptWriter:
         Raises:
             TooLarge: as `write`.
         """
-        ids = self._put(self._suffix) + self._stream.finish()
+        ids = self._put(self._frame.after) + self._stream.finish()
         self._suffix_tokens = 0
         return self._count(ids)
 
@@ -217,11 +235,11 @@ class PromptWriter:
         )
         return "" if is_joined else "\n"
 
-    def _put(self, pieces: list[int | str]) -> tuple[int, ...]:
-        ids: tuple[int, ...] = ()
-        for piece in pieces:
-            ids += (*self._stream.finish(), piece) if isinstance(piece, int) else self._stream.feed(piece)
-        return ids
+    def _put(self, segment: Segment) -> tuple[int, ...]:
+        ids = self._stream.feed(segment.lead)
+        if not segment.token_ids:
+            return ids
+        return ids + self._stream.finish() + segment.token_ids + self._stream.feed(segment.tail)
 
     def _count(self, ids: tuple[int, ...]) -> tuple[int, ...]:
         seen = self._tokens + len(ids) + self._suffix_tokens

@@ -74,7 +74,7 @@ class RegorusJudge:
         fastest = min(self._timed_probe() for _ in range(5))
         if fastest > self._settings.max_decision_milliseconds:
             raise PolicyBroken(
-                f"the policy takes {fastest:.1f} ms a decision, max_decision_milliseconds allows "
+                f"the policy takes {fastest:.1f} ms a decision, policy.regorus.max_decision_milliseconds allows "
                 f"{self._settings.max_decision_milliseconds}; make it faster or ask an OPA server"
             )
 

@@ -41,7 +41,7 @@ class TrustSettings:
         for name in ("no_credentials", "clear_transport", "certain_confidence"):
             value = getattr(self, name)
             if not 0 <= value <= 1:
-                raise ValueError(f"trust.{name} must lie in [0, 1], not {value}")
+                raise ValueError(f"policy.trust.{name} must lie in [0, 1], not {value}")
 
 
 @dataclass(frozen=True, slots=True)

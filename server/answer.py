@@ -21,7 +21,7 @@ class AnswerSettings:
     """Limits on one turn's answer."""
 
     default_output_tokens: int = 256
-    """When the caller names no ceiling."""
+    """When the caller names no ceiling. The engine ends the answer sooner where the prompt left less of its length."""
     max_output_tokens: int = 2048
     """The most a caller can ask for; also what a slow reader can make wait here."""
     stall_seconds: float = 60.0
@@ -101,9 +101,10 @@ class Answer:
                 return finish
 
     async def _wait_changed(self) -> None:
-        try:
-            async with asyncio.timeout(self._settings.stall_seconds):
-                await self._changed.wait()
-        except TimeoutError as error:
-            raise TurnTimedOut("answer.stall_seconds") from error
+        if not self._changed.is_set():
+            try:
+                async with asyncio.timeout(self._settings.stall_seconds):
+                    await self._changed.wait()
+            except TimeoutError as error:
+                raise TurnTimedOut("turn.answer.stall_seconds") from error
         self._changed.clear()

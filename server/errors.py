@@ -23,7 +23,7 @@ class TooMany(TurnError):
     """A limit on how much at once, or on how much a minute, is reached.
 
     Args:
-        limit: The setting or obligation that holds it ("flow.max_turns").
+        limit: What holds it, the setting ("flow.max_turns") or the verdict ("obligations.turns_per_minute").
         allowed: Its value.
         retry_after_seconds: When trying again makes sense.
     """
@@ -51,7 +51,7 @@ class TurnTimedOut(TurnError):
     """The caller's deadline or one of the server's own time limits passed.
 
     Args:
-        limit: Which one ("deadline", "turn.max_seconds", "turn.input_idle_seconds").
+        limit: "deadline" is the caller's own; any other is the setting ("turn.input.idle_seconds").
     """
 
     def __init__(self, limit: str) -> None:

@@ -91,7 +91,7 @@ class TurnInput:
 
     async def _dispatch(self, steps: AsyncIterator[Step]) -> None:
         while True:
-            step = await next_step(steps, self._settings.idle_seconds, "input.idle_seconds")
+            step = await next_step(steps, self._settings.idle_seconds, "turn.input.idle_seconds")
             match step:
                 case Setup():
                     raise OutOfOrder("a second setup; setup comes first and once")
@@ -107,7 +107,7 @@ class TurnInput:
             self._check(chunk.modality)
             self._parts += 1
             if self._parts > self._settings.max_parts:
-                raise TooLarge("input.max_parts", self._settings.max_parts, self._parts)
+                raise TooLarge("turn.input.max_parts", self._settings.max_parts, self._parts)
         sizes = self.measures.bytes_by_modality
         sizes[chunk.modality] = sizes.get(chunk.modality, 0) + len(chunk.data)
         await lane.put(chunk)

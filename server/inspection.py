@@ -88,7 +88,7 @@ class Inspection:
         judgement = await self._ask(Stage.INPUT)
         ceiling = judgement.verdict.obligations.max_input_tokens
         if ceiling is not None and tokens > ceiling:
-            raise TooLarge("policy.max_input_tokens", ceiling, tokens)
+            raise TooLarge("obligations.max_input_tokens", ceiling, tokens)
         return judgement
 
     async def _ask(self, stage: Stage) -> Judgement:

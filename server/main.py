@@ -1,6 +1,7 @@
 """Builds the real objects and runs them until told to stop."""
 
 import asyncio
+import gc
 import logging
 import signal
 from contextlib import AsyncExitStack
@@ -113,6 +114,7 @@ class Gateway:
         await engine.start()
         self._readiness.mark("engine", engine.is_healthy)
         _log.info("server.ready", extra={"part": "engine", "kind": settings.engine.kind.value, "model": engine.model})
+        _leave_out_of_collections()
         await self._rpc.set_serving(True)
         parts.push_async_callback(_ended, asyncio.create_task(self._watch_engine(engine)))
         _log.info("server.serving", extra={"grpc": self.rpc_port, "http": self.http_port})
@@ -199,6 +201,15 @@ def _registry() -> CollectorRegistry:
     for collector in (ProcessCollector, PlatformCollector, GCCollector):
         collector(registry=registry)
     return registry
+
+
+def _leave_out_of_collections() -> None:
+    """Let Python's collector leave alone what start-up made: it stays, and a full pass over it stops the event loop.
+
+    Source: vllm 0.32, utils/gc_utils.py, freeze_gc_heap. With vLLM imported there are 600,000 objects.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 async def _ended(task: "asyncio.Task[None]") -> None:

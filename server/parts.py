@@ -65,13 +65,17 @@ class IntakeParts:
         """Open the store's models, off the event loop.
 
         Raises:
-            ModelMissing: one is not there, or damaged.
+            ModelMissing: one is not there, or damaged, or the chat template does not hold a turn's texts.
             NoProvider: none of the wanted execution providers is usable.
         """
+        tokenizer = await asyncio.to_thread(ModelTokenizer.load, language.path)
+        template = await asyncio.to_thread(ChatTemplate.load, language.path)
+        for has_instructions in (False, True):
+            template.frame(tokenizer, has_instructions)
         return cls(
             settings,
-            await asyncio.to_thread(ModelTokenizer.load, language.path),
-            await asyncio.to_thread(ChatTemplate.load, language.path),
+            tokenizer,
+            template,
             await asyncio.to_thread(VoiceModels.load, store, settings.onnx),
             await asyncio.to_thread(ImageModels.load, store, settings.onnx),
         )

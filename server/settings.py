@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -27,6 +28,8 @@ from headworks.server.telemetry import TelemetrySettings
 from headworks.server.turn import TurnSettings
 
 ENVIRONMENT_PREFIX = "HEADWORKS_"
+_NOT_SETTINGS = re.compile(r"HEADWORKS_(TARGET|API_KEY|SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_\w+)?)")
+"""What the client's commands read, and what Kubernetes sets in every pod beside a service named "headworks"."""
 _SECRETS = frozenset({"token", "digest"})
 
 
@@ -64,7 +67,7 @@ class ModelSettings:
     store: Path = Path("~/.headworks/models")
     """Where `headworks models pull` builds them."""
     language: str = ""
-    """Name in the store; empty: the only one there, or the default one."""
+    """Name in the store; empty: the one built last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,22 +132,24 @@ def load(
     Args:
         path: TOML; None for no file.
         overrides: By dotted key ("rpc.port"); values of None are left out.
-        environment: `HEADWORKS_RPC__PORT=1` sets rpc.port; the process's own when None.
+        environment: `HEADWORKS_RPC__PORT=1` sets rpc.port, `HEADWORKS_LOG_LEVEL=debug` log_level; the process's own
+            when None.
     Raises:
-        SettingsError: unreadable, unknown key, or a value out of its range or kind.
+        SettingsError: unreadable, unknown key or variable, or a value out of its range or kind.
     """
     tree: dict[str, Any] = _file(path) if path else {}
-    variables = os.environ if environment is None else environment
-    for name, value in variables.items():
-        if name.startswith(ENVIRONMENT_PREFIX) and "__" in name:
-            _put(tree, name.removeprefix(ENVIRONMENT_PREFIX).lower().split("__"), value)
+    _put_variables(tree, os.environ if environment is None else environment)
     for key, override in (overrides or {}).items():
         if override is not None:
             _put(tree, key.split("."), override)
     settings = _validated(tree)
     _check_exposure(settings)
-    store = settings.models.store.expanduser()
-    return dataclasses.replace(settings, models=dataclasses.replace(settings.models, store=store))
+    models = dataclasses.replace(settings.models, store=settings.models.store.expanduser())
+    may_introspect = settings.graphql.allow_introspection
+    if "allow_introspection" not in tree.get("graphql", {}):
+        may_introspect = is_loopback(settings.http.host)
+    graphql = dataclasses.replace(settings.graphql, allow_introspection=may_introspect)
+    return dataclasses.replace(settings, models=models, graphql=graphql)
 
 
 def as_tree(settings: Settings) -> dict[str, Any]:
@@ -170,6 +175,23 @@ def _file(path: Path) -> dict[str, Any]:
         raise SettingsError(f"the settings file {path} cannot be read: {error}") from error
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"the settings file {path} is not TOML: {error}") from error
+
+
+def _put_variables(tree: dict[str, Any], variables: Mapping[str, str]) -> None:
+    for name, value in variables.items():
+        if not name.startswith(ENVIRONMENT_PREFIX) or _NOT_SETTINGS.fullmatch(name):
+            continue
+        keys = name.removeprefix(ENVIRONMENT_PREFIX).lower().split("__")
+        if not _is_setting(keys):
+            raise SettingsError(f"the variable {name}: there is no such setting")
+        _put(tree, keys, value)
+
+
+def _is_setting(keys: list[str]) -> bool:
+    kind: Any = Settings
+    for key in keys:
+        kind = get_type_hints(kind).get(key) if dataclasses.is_dataclass(kind) else None
+    return kind is not None and not dataclasses.is_dataclass(kind)
 
 
 def _put(tree: dict[str, Any], keys: list[str], value: object) -> None:

@@ -6,9 +6,10 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Protocol
 
-from headworks.intake.errors import BadMedia
+from headworks.intake.errors import BadMedia, TooLarge
 from headworks.intake.finding import Finding
 from headworks.intake.preprocessor import Preprocessor
 from headworks.intake.prompt import PromptWriter
@@ -169,7 +170,7 @@ class TurnRunner:
             self._observer.turn_finished(record)
 
     async def _open(self, turn: _Turn, steps: AsyncIterator[Step]) -> Setup:
-        setup = await next_step(steps, self._settings.input.setup_seconds, "input.setup_seconds")
+        setup = await next_step(steps, self._settings.input.setup_seconds, "turn.input.setup_seconds")
         if not isinstance(setup, Setup):
             raise OutOfOrder("the first step must be setup")
         self._check(setup)
@@ -183,11 +184,12 @@ class TurnRunner:
     def _check(self, setup: Setup) -> None:
         if setup.model not in ("", self._engine.model):
             raise UnknownModel(f"model {setup.model[:64]!r} is not served here; ask for {self._engine.model!r}")
-        if len(setup.instructions.encode()) > self._settings.max_instructions_bytes:
-            raise BadRequest(f"setup.instructions is over {self._settings.max_instructions_bytes} bytes")
-        ceiling = self._settings.answer.max_output_tokens
-        if setup.max_output_tokens > ceiling:
-            raise BadRequest(f"setup.generation.max_output_tokens is over {ceiling}")
+        allowed = self._settings.max_instructions_bytes
+        if len(setup.instructions.encode()) > allowed:
+            raise BadRequest(f"setup.instructions is too long, turn.max_instructions_bytes allows {allowed}")
+        allowed = self._settings.answer.max_output_tokens
+        if setup.max_output_tokens > allowed:
+            raise BadRequest(f"setup.generation.max_output_tokens: turn.answer.max_output_tokens allows {allowed}")
 
     async def _take_in(self, turn: _Turn, setup: Setup, steps: AsyncIterator[Step], sink: Sink) -> TurnInput:
         """Read all input; every span goes to the feed once policy has seen it."""
@@ -205,15 +207,26 @@ class TurnRunner:
                 return
             await turn.inspection.admit(finding, taking.measures.bytes_by_modality, writer.tokens)
             turn.spans.extend(written)
-            await turn.feed.put(held + tuple(token for span in written for token in span.token_ids))
+            self._feed(turn, held + tuple(chain.from_iterable(span.token_ids for span in written)))
             held = ()
 
         taking = TurnInput(setup, open_part, turn.inspection.check_modality, self._settings.input, self._clock)
         await taking.run(steps, handle)
         if not turn.spans:
             raise BadMedia("the input came to no text: nothing was written, said or shown")
-        await turn.feed.put(writer.finish(), is_last=True)
+        self._feed(turn, writer.finish(), is_last=True)
         return taking
+
+    def _feed(self, turn: _Turn, token_ids: tuple[int, ...], *, is_last: bool = False) -> None:
+        """Let the engine have more of the prompt.
+
+        Raises:
+            TooLarge: with one token of an answer the prompt would be over what the engine takes.
+        """
+        needed = turn.feed.tokens + len(token_ids) + 1
+        if needed > self._engine.max_model_tokens:
+            raise TooLarge(self._engine.max_model_tokens_setting, self._engine.max_model_tokens, needed)
+        turn.feed.put(token_ids, is_last=is_last)
 
     def _finished(self, turn: _Turn, taken: TurnInput, answer: Answer, reason: FinishReason) -> Finished:
         measures = answer.measures

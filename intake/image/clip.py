@@ -1,19 +1,19 @@
 """Zero-shot labels: the port, and CLIP's two towers on ONNX Runtime behind it. Blocking: use a `WorkPool`."""
 
-import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
-from tokenizers import Tokenizer
 
 from headworks.intake.errors import ModelMissing
 from headworks.intake.finding import Label
+from headworks.intake.image.label_sets import LabelSet, parse_label_sets, prompts_of
 from headworks.intake.image.picture import Pixels
+from headworks.intake.image.preparation import ClipPreprocessing, parse_preprocessing, prepare
+from headworks.intake.image.prompt_tokens import tokenize
 from headworks.intake.models.store import PULL_COMMAND, ModelKind, ModelStore
 from headworks.intake.onnx.provider import OnnxSettings, ProviderChoice
 from headworks.intake.onnx.session import Session, open_session
@@ -37,117 +37,114 @@ class ImageTextModel(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class ClipPreprocessing:
-    """preprocess.json: how this model wants its inputs."""
+class Towers:
+    """CLIP's two sides: pictures and texts to unit vectors of one space. Safe to share between threads."""
 
-    size: int
-    """Side of the square, pixels."""
-    mean: tuple[float, float, float]
-    """Of RGB in [0, 1]."""
-    std: tuple[float, float, float]
-    context_tokens: int
-    """Length of every text, padded or cut; 77 for OpenAI's."""
-    logit_scale: float
-    """What cosines are multiplied by before the softmax; 100 for OpenAI's."""
-    pad_token: int = 0
+    def __init__(self, image: Session, text: Session, tokenizer: Path, preprocessing: ClipPreprocessing) -> None:
+        self.choice: ProviderChoice = image.choice
+        self.preprocessing = preprocessing
+        self._image, self._text = image, text
+        self._tokenizer = tokenizer
+
+    @classmethod
+    def load(cls, folder: Path, settings: OnnxSettings) -> "Towers":
+        """Open image.onnx (pixels, float32, (n, 3, size, size)) and text.onnx (token ids, int64, (n, context)), each
+        with one output of shape (n, dimensions); beside them tokenizer.json and preprocess.json (the fields of
+        `ClipPreprocessing`).
+
+        Raises:
+            ModelMissing: a file is not there, or damaged.
+            NoProvider: none of the wanted execution providers is usable.
+        """
+        with _damage_of(folder):
+            preprocessing = parse_preprocessing((folder / "preprocess.json").read_text("utf-8"))
+        image, text = (open_session(folder / name, settings) for name in ("image.onnx", "text.onnx"))
+        return cls(image, text, folder / "tokenizer.json", preprocessing)
+
+    def image(self, pixels: Pixels) -> Embeddings:
+        """Embed one picture.
+
+        Args:
+            pixels: RGB, shape (height, width, 3).
+        Returns:
+            Shape (dimensions,).
+        """
+        unit: Embeddings = self.images([pixels])[0]
+        return unit
+
+    def images(self, pictures: Sequence[Pixels]) -> Embeddings:
+        """Embed pictures of any sizes in one run; shape (pictures, dimensions)."""
+        return _embed(self._image, np.concatenate([prepare(pixels, self.preprocessing) for pixels in pictures]))
+
+    def texts(self, prompts: Sequence[tuple[str, ...]]) -> Embeddings:
+        """Embed labels: each is the direction of the mean of its prompts' unit vectors.
+
+        Returns:
+            Shape (labels, dimensions).
+        Raises:
+            ModelMissing: tokenizer.json is not there, or damaged.
+        Source:
+            open_clip 3.3.0, zero_shot_classifier.py, build_zero_shot_classifier.
+        """
+        with _damage_of(self._tokenizer.parent):
+            ids = tokenize(self._tokenizer, [text for texts in prompts for text in texts], self.preprocessing)
+        batches = [_embed(self._text, ids[start : start + _TEXT_BATCH]) for start in range(0, len(ids), _TEXT_BATCH)]
+        ends = np.cumsum([len(texts) for texts in prompts])
+        return _unit(np.stack([one.mean(axis=0) for one in np.split(np.concatenate(batches), ends[:-1])]))
 
 
 class ClipModel:
-    """`ImageTextModel` by CLIP. Label texts are embedded once, at load. Safe to share between threads."""
+    """`ImageTextModel` by CLIP. Label texts are embedded once, here. Safe to share between threads."""
 
-    def __init__(
-        self,
-        image: Session,
-        preprocessing: ClipPreprocessing,
-        label_sets: Mapping[str, tuple[str, ...]],
-        texts: Embeddings,
-    ) -> None:
-        """Take what `load` prepared.
-
-        Args:
-            texts: Unit vectors, one a label, all sets in their order; shape (labels, dimensions).
-        """
-        self.choice: ProviderChoice = image.choice
-        self._image = image
-        self._preprocessing = preprocessing
+    def __init__(self, towers: Towers, label_sets: Mapping[str, LabelSet]) -> None:
+        self.choice = towers.choice
+        self._towers = towers
         self._label_sets = dict(label_sets)
-        self._texts = texts
+        self._texts = towers.texts(prompts_of(label_sets))
 
     @classmethod
     def load(cls, store: ModelStore, settings: OnnxSettings) -> "ClipModel":
-        """Open the store's CLIP model: image.onnx (pixels, float32, (n, 3, size, size)) and text.onnx (token ids,
-        int64, (n, context)), each with one output of shape (n, dimensions); tokenizer.json; preprocess.json (the
-        fields of `ClipPreprocessing`); labels.json ({set: {label: the text that stands for it}}).
+        """Open the store's CLIP model: what `Towers` takes, and labels.json (see `label_sets`).
 
         Raises:
             ModelMissing: not in the store, or damaged.
             NoProvider: none of the wanted execution providers is usable.
         """
         folder = store.find(ModelKind.CLIP).path
-        try:
-            raw: dict[str, Any] = json.loads((folder / "preprocess.json").read_text("utf-8"))
-            preprocessing = ClipPreprocessing(**{**raw, "mean": tuple(raw["mean"]), "std": tuple(raw["std"])})
-            label_sets: dict[str, dict[str, str]] = json.loads((folder / "labels.json").read_text("utf-8"))
-            prompts = [text for labels in label_sets.values() for text in labels.values()]
-            ids = _tokenize(folder / "tokenizer.json", prompts, preprocessing)
-        except Exception as error:
-            raise ModelMissing(f"The clip model {folder.name} is damaged; run: {PULL_COMMAND}") from error
-        text = open_session(folder / "text.onnx", settings)
-        batches = [_embed(text, ids[start : start + _TEXT_BATCH]) for start in range(0, len(ids), _TEXT_BATCH)]
-        names = {name: tuple(labels) for name, labels in label_sets.items()}
-        return cls(open_session(folder / "image.onnx", settings), preprocessing, names, np.concatenate(batches))
+        with _damage_of(folder):
+            label_sets = parse_label_sets((folder / "labels.json").read_text("utf-8"))
+        return cls(Towers.load(folder, settings), label_sets)
 
     def labels(self, pixels: Pixels) -> tuple[Label, ...]:
         """See `ImageTextModel`."""
-        cosines = self._texts @ _embed(self._image, prepare(pixels, self._preprocessing))[0]
+        cosines = self._texts @ self._towers.image(pixels)
         found: list[Label] = []
         start = 0
-        for name, labels in self._label_sets.items():
-            shares = _softmax(self._preprocessing.logit_scale * cosines[start : start + len(labels)])
-            start += len(labels)
-            scored = [Label(name, label, float(share)) for label, share in zip(labels, shares, strict=True)]
+        for name, one in self._label_sets.items():
+            scale = self._towers.preprocessing.logit_scale / one.temperature
+            shares = _softmax(scale * cosines[start : start + len(one.labels)])
+            start += len(one.labels)
+            scored = [Label(name, label, float(share)) for label, share in zip(one.labels, shares, strict=True)]
             found += sorted(scored, key=lambda one: -one.score)
         return tuple(found)
 
 
-def prepare(pixels: Pixels, how: ClipPreprocessing) -> NDArray[np.float32]:
-    """Short side to `size` (bicubic), centre square, normalised.
-
-    Returns:
-        float32, shape (1, 3, size, size).
-    Source:
-        open_clip 2.30, transform.py, image_transform(is_train=False).
-    """
-    image = Image.fromarray(pixels)
-    scale = how.size / min(image.size)
-    wide, tall = (max(how.size, round(side * scale)) for side in image.size)
-    left, top = round((wide - how.size) / 2), round((tall - how.size) / 2)
-    # Only the square's own source is resized: a thin picture must not grow to many pixels first.
-    source = (
-        left / scale,
-        top / scale,
-        min((left + how.size) / scale, image.width),
-        min((top + how.size) / scale, image.height),
-    )
-    square = image.resize((how.size, how.size), Image.Resampling.BICUBIC, box=source)
-    values = np.asarray(square, dtype=np.float32) / 255
-    normal = (values - np.array(how.mean, np.float32)) / np.array(how.std, np.float32)
-    return np.ascontiguousarray(normal.transpose(2, 0, 1)[None], dtype=np.float32)
-
-
-def _tokenize(path: Path, texts: list[str], how: ClipPreprocessing) -> NDArray[np.int64]:
-    """Token ids with the model's own start and end, shape (texts, context_tokens)."""
-    tokenizer = Tokenizer.from_file(str(path))
-    tokenizer.enable_truncation(how.context_tokens)
-    tokenizer.enable_padding(length=how.context_tokens, pad_id=how.pad_token)
-    return np.array([one.ids for one in tokenizer.encode_batch(texts)], dtype=np.int64)
+@contextmanager
+def _damage_of(folder: Path) -> Iterator[None]:
+    """Turn what a parser says of a file into what the operator can do."""
+    try:
+        yield
+    except Exception as error:  # `tokenizers` has no narrower one
+        raise ModelMissing(f"The clip model {folder.name} is damaged ({error}); run: {PULL_COMMAND}") from error
 
 
 def _embed(session: Session, values: NDArray[Any]) -> Embeddings:
     """Unit vectors, shape (n, dimensions)."""
-    found = session.run({session.input_names[0]: values})[session.output_names[0]].astype(np.float32)
-    unit: Embeddings = found / np.maximum(np.linalg.norm(found, axis=-1, keepdims=True), 1e-12)
+    return _unit(session.run({session.input_names[0]: values})[session.output_names[0]].astype(np.float32))
+
+
+def _unit(rows: Embeddings) -> Embeddings:
+    unit: Embeddings = rows / np.maximum(np.linalg.norm(rows, axis=-1, keepdims=True), 1e-12)
     return unit
 
 

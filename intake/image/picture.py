@@ -24,6 +24,8 @@ class ImageSettings:
     """By the header, before anything is decoded; 120 MB as RGB. Above 89 million Pillow warns."""
     max_lines: int = 500
     """Printed lines that OCR returns; a page of small print has about 100."""
+    max_labels: int = 5
+    """Of each label set, the best ones; a set may hold hundreds."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """Pictures in, printed lines and labels out."""
 
+from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass
 
@@ -13,6 +14,9 @@ from headworks.intake.models.store import ModelKind, ModelStore
 from headworks.intake.onnx.provider import OnnxSettings
 from headworks.intake.span import ImageOrigin, Modality, Span
 from headworks.intake.work import WorkPool
+
+_LIKELY = 0.5
+"""Score above which a label is told to the language model, which cannot weigh it as policy can."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,7 @@ class ImagePreprocessor:
         picture = decode(data, self._part, self._settings)
         lines = self._models.ocr.read(picture.pixels, self._settings.max_lines)
         model = self._models.image_text
-        labels = model.labels(picture.pixels) if model else ()
+        labels = best_labels(model.labels(picture.pixels), self._settings.max_labels) if model else ()
         return Seen(
             self._part,
             picture.format.value,
@@ -71,15 +75,25 @@ class ImagePreprocessor:
         )
 
 
+def best_labels(labels: tuple[Label, ...], most: int) -> tuple[Label, ...]:
+    """Keep the first `most` labels of each set; they come best first within each."""
+    seen: Counter[str] = Counter()
+    kept = []
+    for label in labels:
+        seen[label.set_name] += 1
+        if seen[label.set_name] <= most:
+            kept.append(label)
+    return tuple(kept)
+
+
 def write_spans(
     part: int, picture: Picture, lines: tuple[TextLine, ...], labels: tuple[Label, ...]
 ) -> tuple[Span, ...]:
-    """One span with the best label of each set, if there are any, then one a printed line."""
-    best = {label.set_name: label.name for label in reversed(labels)}
+    """One span with each set's best label if that is likely, then one a printed line."""
+    likely = [label.name for label in best_labels(labels, 1) if label.score > _LIKELY]
     spans = []
-    if best:
+    if likely:
         whole = ImageOrigin(0, 0, picture.width, picture.height)
-        text = "looks like: " + ", ".join(best[name] for name in dict.fromkeys(one.set_name for one in labels))
-        spans.append(Span(Modality.IMAGE, part, text, whole))
+        spans.append(Span(Modality.IMAGE, part, "looks like: " + ", ".join(likely), whole))
     spans += [Span(Modality.IMAGE, part, line.text, line.box, line.confidence) for line in lines]
     return tuple(spans)

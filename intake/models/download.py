@@ -25,7 +25,7 @@ class DownloadSettings:
 
 
 def fetch(url: str, to: Path, sha256: str, advanced: Callable[[int, int], None], settings: DownloadSettings) -> None:
-    """Bring `url` to `to`; what is there already is kept and continued.
+    """Bring `url` to `to`; what is there already is kept and continued, and a whole file is not asked for again.
 
     Args:
         advanced: Hears (bytes so far, bytes in all; 0 when unknown).
@@ -33,6 +33,8 @@ def fetch(url: str, to: Path, sha256: str, advanced: Callable[[int, int], None],
         SourceUnreachable: the host does not answer, or stopped; run again to go on.
         PullFailed: what came is not what the digest promises; it is thrown away.
     """
+    if to.is_file() and sha256_of(to) == sha256:
+        return
     to.parent.mkdir(parents=True, exist_ok=True)
     try:
         _continue(url, to, advanced, settings)

@@ -1,6 +1,7 @@
 """Language models from the Hugging Face hub, by id."""
 
 import json
+import os
 import re
 import shutil
 from collections.abc import Mapping
@@ -50,10 +51,23 @@ class HubLanguage:
         commit = _download(self.model_id, downloads)
         step("download", 1, 1)
         _require_servable(downloads, self.model_id)
-        for path in sorted(downloads.iterdir()):
-            if path.name != ".cache":
-                shutil.move(path, into / path.name)
+        link_files(downloads, into)
         return {"commit": commit}
+
+
+def link_files(downloads: Path, into: Path) -> None:
+    """Give every downloaded file a second name in `into`, so that a build that fails after this keeps its download.
+
+    Both lie in the store; a file system that knows no second names gets copies.
+    """
+    for path in sorted(downloads.rglob("*")):
+        within = path.relative_to(downloads)
+        if path.is_file() and within.parts[0] != ".cache":
+            (into / within).parent.mkdir(parents=True, exist_ok=True)
+            try:
+                os.link(path, into / within)
+            except OSError:
+                shutil.copyfile(path, into / within)
 
 
 def _download(model_id: str, downloads: Path) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from headworks.intake.errors import ModelMissing
-from headworks.intake.models.errors import StoreBusy
+from headworks.intake.models.errors import SourceUnreachable, StoreBusy
 from headworks.intake.models.manifest import MANIFEST_NAME, Manifest, entry_of, scan
 from headworks.intake.models.progress import PullObserver
 from headworks.intake.models.store import ModelKind, ModelStore
@@ -18,6 +18,8 @@ Step = Callable[[str, int, int], None]
 """(what, units done, units in all): says how far a build is."""
 
 STAGING = ".building"
+REPLACED = ".replaced"
+"""Where a model waits, as <kind>/<name>, while its successor takes its place."""
 DOWNLOADS = ".downloads"
 LOCK = ".lock"
 
@@ -87,7 +89,7 @@ def make(store: ModelStore, recipe: Recipe, observer: PullObserver) -> None:
     try:
         notes = recipe.build(staging, downloads, step)
         manifest = _seal(staging, recipe, notes, step)
-        _publish(staging, store.at(recipe.kind, recipe.name).path)
+        _publish(staging, store.at(recipe.kind, recipe.name).path, store.root / REPLACED / recipe.kind / recipe.name)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
     shutil.rmtree(downloads, ignore_errors=True)
@@ -96,7 +98,7 @@ def make(store: ModelStore, recipe: Recipe, observer: PullObserver) -> None:
 
 @contextmanager
 def locked(store: ModelStore) -> Iterator[None]:
-    """Hold the store against other pulls, and clean what a killed one left behind.
+    """Hold the store against other pulls, and bring back or clean what a killed one left behind.
 
     The lock is the kernel's (`flock`), so it dies with its holder; the file itself means nothing.
 
@@ -111,6 +113,7 @@ def locked(store: ModelStore) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise StoreBusy(f"Another pull is filling {store.root}; wait for it to end and run this again.") from error
+        _bring_back(store.root)
         shutil.rmtree(store.root / STAGING, ignore_errors=True)
         yield
 
@@ -120,8 +123,13 @@ def _has(store: ModelStore, recipe: Recipe) -> bool:
         manifest = store.manifest(store.find(recipe.kind, recipe.name))
     except ModelMissing:
         return False
-    same = (manifest.source, manifest.recipe) == (recipe.source, recipe.revision)
-    return same and dict(manifest.versions) == dict(recipe.versions())
+    if (manifest.source, manifest.recipe) != (recipe.source, recipe.revision):
+        return False
+    try:
+        return dict(manifest.versions) == dict(recipe.versions())
+    except SourceUnreachable:
+        # What is there is good, and could not be made again here.
+        return True
 
 
 def _seal(folder: Path, recipe: Recipe, notes: Mapping[str, str], step: Step) -> Manifest:
@@ -148,11 +156,12 @@ def _seal(folder: Path, recipe: Recipe, notes: Mapping[str, str], step: Step) ->
     return manifest
 
 
-def _publish(staging: Path, target: Path) -> None:
-    """Rename into place. An older model of that name steps aside first, and comes back if the rename fails."""
+def _publish(staging: Path, target: Path, aside: Path) -> None:
+    """Rename into place. An older model of that name steps aside first, and comes back if the rename fails; if we are
+    killed between the two, the next holder of the lock brings it back."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    aside = staging.with_name(staging.name + ".old")
     if target.exists():
+        aside.parent.mkdir(parents=True, exist_ok=True)
         target.rename(aside)
     try:
         staging.rename(target)
@@ -162,6 +171,16 @@ def _publish(staging: Path, target: Path) -> None:
         raise
     _flush(target.parent)
     shutil.rmtree(aside, ignore_errors=True)
+
+
+def _bring_back(root: Path) -> None:
+    """Put every model that stepped aside where it was, unless its successor is there."""
+    for aside in sorted((root / REPLACED).glob("*/*")):
+        target = root / aside.parent.name / aside.name
+        if not target.exists():
+            aside.rename(target)
+            _flush(target.parent)
+    shutil.rmtree(root / REPLACED, ignore_errors=True)
 
 
 def _flush(path: Path) -> None:

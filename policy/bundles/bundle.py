@@ -101,7 +101,7 @@ class _Bounded:
         data = self._source.read(min(size, self._left + 1))
         self._left -= len(data)
         if self._left < 0:
-            raise PolicyBroken("the bundle unpacks to more than max_bytes")
+            raise PolicyBroken("the bundle unpacks to more than policy.regorus.limits.max_bytes")
         return data
 
 

@@ -35,7 +35,7 @@ class SourceLimits:
         """
         for limit, seen in (("max_files", files), ("max_file_bytes", file_bytes), ("max_bytes", total_bytes)):
             if seen > getattr(self, limit):
-                raise PolicyBroken(f"the policy is over {limit} ({getattr(self, limit)})")
+                raise PolicyBroken(f"the policy is over policy.regorus.limits.{limit} ({getattr(self, limit)})")
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,7 @@ def _checks(config: Path | None, store: Path | None) -> Iterator[Check]:
 
 def _bench(config: Path | None, *, is_json: bool) -> None:
     with running_gateway(config, is_quiet=is_json) as gateway:
-        processes = memory_of(gateway.pid)
+        processes = memory_of(gateway.process.pid)
     if is_json:
         print_json({"seconds_to_serving": round(gateway.seconds_to_serving, 1), "processes": processes})
         return

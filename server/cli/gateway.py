@@ -5,14 +5,12 @@ import re
 import socket
 import subprocess
 import sys
+import tempfile
 import time
-from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Thread
-from typing import IO
 
 from rich.console import Console
 
@@ -26,28 +24,43 @@ START_SECONDS = 600.0
 STOP_SECONDS = 45.0
 """Until it is killed: its own drain takes at most 30.5 s."""
 _POLL_SECONDS = 0.2
-_LINES_KEPT = 40
-_OURS = re.compile(r"^\S+ \S+ \w+ (server|engine)\.")
-"""A line of the gateway's own start and end; an engine has a lot more to say, which only matters if it fails."""
+_TAIL_BYTES = 16_384
+"""Of its log, looked at while it starts and when it fails; an engine has a lot to say."""
+_READY = re.compile(r" server\.ready part=(\w+)")
 
 
 @dataclass(frozen=True, slots=True)
 class RunningGateway:
     """A gateway that serves."""
 
-    pid: int
+    process: "subprocess.Popen[bytes]"
     target: str
     http_port: int
+    log: Path
     seconds_to_serving: float
+
+    def wait(self) -> None:
+        """Return at Ctrl-C.
+
+        Raises:
+            Mistake: it ended by itself; the sentence holds its last line.
+        """
+        try:
+            self.process.wait()
+        except KeyboardInterrupt:
+            return
+        raise Mistake(f"The gateway ended by itself: {_last_word(self.log)}; its log: {self.log}", FAILED)
 
 
 @contextmanager
 def running_gateway(config: Path | None, *, is_quiet: bool = False) -> Iterator[RunningGateway]:
     """Start `headworks serve` on free loopback ports, wait until it is SERVING, and stop it in the end.
 
+    All that it and its engine say goes to a file, which stays.
+
     Args:
         config: Its settings file; None for the embedded defaults.
-        is_quiet: Keep its log lines to ourselves.
+        is_quiet: Say neither where the log is nor how far the start is.
     Raises:
         Mistake: it ended, or did not serve in time; the sentence holds its last line.
     """
@@ -55,28 +68,19 @@ def running_gateway(config: Path | None, *, is_quiet: bool = False) -> Iterator[
     command = [sys.executable, "-m", "headworks.server.cli", "serve", "--host", HOST]
     command += ["--port", str(rpc_port), "--http-port", str(http_port)]
     command += ["--config", str(config)] if config else []
-    console = Console(stderr=True, highlight=False, markup=False, emoji=False)
-    started = time.monotonic()
-    process = subprocess.Popen(  # noqa: S603  # our own interpreter and module
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-    )
-    lines: deque[str] = deque(maxlen=_LINES_KEPT)
-    assert process.stderr is not None  # noqa: S101  # it was asked for
-    reader = Thread(target=_read_lines, args=(process.stderr, lines, None if is_quiet else console), daemon=True)
-    reader.start()
+    console = Console(stderr=True, highlight=False, markup=False, emoji=False, quiet=is_quiet)
+    with tempfile.NamedTemporaryFile(prefix="headworks-", suffix=".log", delete=False) as output:
+        log = Path(output.name)
+        console.print(f"Starting a gateway; its log is {log}", soft_wrap=True)
+        started = time.monotonic()
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output)  # noqa: S603  # ours
+    target = f"{HOST}:{rpc_port}"
     try:
-        with console.status("starting the gateway: models, policy, engine"):
-            _wait_serving(process, f"{HOST}:{rpc_port}", started, lines)
-        yield RunningGateway(process.pid, f"{HOST}:{rpc_port}", http_port, time.monotonic() - started)
+        with console.status("models, policy, engine"):
+            _wait_serving(process, target, started, log, console)
+        yield RunningGateway(process, target, http_port, log, time.monotonic() - started)
     finally:
         _stop(process)
-        reader.join()
-        process.stderr.close()
 
 
 def health(target: str) -> str:
@@ -92,31 +96,39 @@ def health(target: str) -> str:
         return ""
 
 
-def _wait_serving(process: "subprocess.Popen[str]", target: str, started: float, lines: deque[str]) -> None:
+def _wait_serving(process: "subprocess.Popen[bytes]", target: str, started: float, log: Path, console: Console) -> None:
+    told: set[str] = set()
     while health(target) != "SERVING":
         if process.poll() is not None:
-            said = [line for line in lines if line.strip()]
-            last = next((line for line in said if "server.failed" in line), said[-1] if said else "it said nothing")
-            raise Mistake(f"The gateway did not start: {last}; see: headworks doctor", FAILED)
+            raise Mistake(f"The gateway did not start: {_last_word(log)}; see: headworks doctor", FAILED)
         if time.monotonic() - started > START_SECONDS:
             raise Mistake(f"The gateway did not serve within {START_SECONDS:.0f} s; see: headworks doctor", FAILED)
+        for part in _READY.findall(_tail(log)):
+            if part not in told:
+                told.add(part)
+                console.print(f"{part} ready after {time.monotonic() - started:.0f} s", style="dim")
         time.sleep(_POLL_SECONDS)
 
 
-def _stop(process: "subprocess.Popen[str]") -> None:
+def _last_word(log: Path) -> str:
+    """Its own sentence on why it failed, else its last line."""
+    said = [printable(line) for line in _tail(log).splitlines() if line.strip()]
+    return next((line for line in said if "server.failed" in line), said[-1] if said else "it said nothing")
+
+
+def _tail(log: Path) -> str:
+    with log.open("rb") as stream:
+        stream.seek(max(0, log.stat().st_size - _TAIL_BYTES))
+        return stream.read().decode(errors="replace")
+
+
+def _stop(process: "subprocess.Popen[bytes]") -> None:
     process.terminate()
     try:
         process.wait(STOP_SECONDS)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-
-
-def _read_lines(stream: IO[str], lines: deque[str], console: Console | None) -> None:
-    for line in stream:
-        lines.append(printable(line.rstrip()))
-        if console is not None and _OURS.search(lines[-1]):
-            console.print(lines[-1], style="dim", soft_wrap=True)
 
 
 def _free_ports(count: int) -> list[int]:

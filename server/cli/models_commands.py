@@ -12,7 +12,6 @@ from headworks.intake.models.store import ModelKind, ModelStore, StoredModel
 from headworks.server.cli import options
 from headworks.server.cli.as_json import print_json
 from headworks.server.cli.mistake import FAILED, Mistake, needs_extra
-from headworks.server.cli.options import DEFAULT_STORE
 from headworks.server.cli.render import grid, out
 
 PULL_EXTRA = "server,cpu,models"
@@ -22,7 +21,8 @@ models = typer.Typer(no_args_is_help=True, help="Build, list and verify the mode
 
 @models.command()
 def pull(
-    store: options.Store = DEFAULT_STORE,
+    store: options.Store = None,
+    config: options.Config = None,
     language: Annotated[
         str | None,
         typer.Option(
@@ -34,7 +34,8 @@ def pull(
         typer.Option("--whisper", help="An official Whisper, as base or small.en; by default the packaged tiny.en."),
     ] = None,
     clip: Annotated[
-        str | None, typer.Option("--clip", help="An OpenCLIP model for labels, as ViT-L-14; by default none is built.")
+        str | None,
+        typer.Option("--clip", help="An OpenCLIP model for labels, as ViT-L-14 or ViT-L-14:TAG; by default none."),
     ] = None,
     only: Annotated[
         list[ModelKind],
@@ -51,7 +52,7 @@ def pull(
         from headworks.intake.models.pull import pull as run
     kinds = frozenset(only) if only else frozenset(ModelKind)
     choice = PullChoice(language=language, whisper=whisper, clip=clip, kinds=kinds)
-    place = ModelStore(store.expanduser())
+    place = ModelStore(options.store_folder(store, config))
     try:
         with needs_extra(PULL_EXTRA):
             if is_json:
@@ -68,9 +69,9 @@ def pull(
 
 
 @models.command("list")
-def list_models(store: options.Store = DEFAULT_STORE, is_json: options.Json = False) -> None:
+def list_models(store: options.Store = None, config: options.Config = None, is_json: options.Json = False) -> None:
     """List the models in the store with their source and size."""
-    place = ModelStore(store.expanduser())
+    place = ModelStore(options.store_folder(store, config))
     found = _reading(place)
     if is_json:
         for model, manifest in found:
@@ -99,9 +100,9 @@ def list_models(store: options.Store = DEFAULT_STORE, is_json: options.Json = Fa
 
 
 @models.command()
-def verify(store: options.Store = DEFAULT_STORE, is_json: options.Json = False) -> None:
+def verify(store: options.Store = None, config: options.Config = None, is_json: options.Json = False) -> None:
     """Compare the SHA-256 of every file in the store with its manifest; exit code 1 when one differs."""
-    place = ModelStore(store.expanduser())
+    place = ModelStore(options.store_folder(store, config))
     _reading(place)
     damaged = checked = 0
     console = out()

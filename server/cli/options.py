@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from headworks.server.cli.mistake import Mistake
+from headworks.server.cli.mistake import Mistake, needs_extra
 from headworks.server.rpc.client import HeadworksClient
 
 DEFAULT_TARGET = "127.0.0.1:50051"
@@ -90,8 +90,31 @@ Config = Annotated[
     Path | None, typer.Option("--config", metavar="FILE", help="Settings file in TOML; none by default.")
 ]
 Store = Annotated[
-    Path, typer.Option("--store", metavar="FOLDER", envvar=STORE_VARIABLE, help="Folder of the model store.")
+    Path | None,
+    typer.Option(
+        "--store",
+        metavar="FOLDER",
+        envvar=STORE_VARIABLE,
+        show_default=False,
+        help="Folder of the model store; by default the settings file's, else ~/.headworks/models.",
+    ),
 ]
+
+
+def store_folder(store: Path | None, config: Path | None) -> Path:
+    """Return the model store's folder as a gateway with that settings file finds it; an option or its variable wins.
+
+    Raises:
+        Mistake: a setting is wrong, or a file is named where the server's packages, which read it, are missing.
+    """
+    if config is None:
+        return (store or DEFAULT_STORE).expanduser()
+    with needs_extra("server,cpu"):
+        from headworks.server.settings import SettingsError, load
+    try:
+        return load(config, {"models.store": store}).models.store
+    except SettingsError as error:
+        raise Mistake(f"A setting is wrong: {error}.") from error
 
 
 @dataclass(frozen=True, slots=True)

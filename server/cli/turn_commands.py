@@ -1,6 +1,7 @@
 """`ask`, `normalize` and `demo`: what a caller can do."""
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack, aclosing
 from importlib.resources import as_file, files
@@ -10,10 +11,11 @@ from typing import Annotated
 import typer
 
 from headworks.server.cli import options
-from headworks.server.cli.gateway import running_gateway
+from headworks.server.cli.gateway import HOST, running_gateway
 from headworks.server.cli.inputs import Part, chunks, gather, voice_setup
 from headworks.server.cli.mistake import mistake_of
 from headworks.server.cli.options import DEFAULT_TARGET, Connection
+from headworks.server.cli.render import out
 from headworks.server.cli.turn_view import TurnView, view_for
 from headworks.server.rpc.client import CallFailed, HeadworksClient
 from headworks.server.steps import Setup
@@ -84,7 +86,10 @@ def normalize(
 def demo(
     serve: Annotated[
         bool,
-        typer.Option("--serve", help="Start a gateway for it on free ports, and stop it afterwards. Off by default."),
+        typer.Option(
+            "--serve",
+            help="Start a gateway for it on free ports; on a terminal it serves on until Ctrl-C. Off by default.",
+        ),
     ] = False,
     config: options.Config = None,
     target: options.Target = DEFAULT_TARGET,
@@ -99,13 +104,16 @@ def demo(
     First what intake makes of it, span by span; then the turn with its verdict, answer and timings.
     """
     with ExitStack() as held:
-        if serve:
-            target = held.enter_context(running_gateway(config, is_quiet=is_json)).target
+        gateway = held.enter_context(running_gateway(config, is_quiet=is_json)) if serve else None
+        connection = Connection(gateway.target if gateway else target, api_key, ca_file, tls, timeout)
         folder = held.enter_context(as_file(files("headworks.server.demo")))
         parts = demo_parts(folder)
-        view = held.enter_context(view_for(is_json=is_json))
-        view.say(DEMO_REMARK)
-        call(Connection(target, api_key, ca_file, tls, timeout), lambda client: _demo(client, parts, view, timeout))
+        with view_for(is_json=is_json) as view:
+            view.say(DEMO_REMARK)
+            call(connection, lambda client: _demo(client, parts, view, timeout))
+        if gateway and not is_json and sys.stdin.isatty() and sys.stdout.isatty():
+            out().print(f"Still serving: gRPC on {gateway.target}, HTTP on {HOST}:{gateway.http_port}. Ctrl-C ends it.")
+            gateway.wait()
 
 
 def demo_parts(folder: Path) -> Sequence[Part]:

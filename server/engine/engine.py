@@ -71,7 +71,12 @@ class Engine(Protocol):
 
     @property
     def max_model_tokens(self) -> int:
-        """Prompt and answer together."""
+        """Prompt and answer together; an answer that reaches it ends there with `LENGTH`."""
+        ...
+
+    @property
+    def max_model_tokens_setting(self) -> str:
+        """The setting that holds it, as in the settings file ("engine.vllm.max_model_tokens")."""
         ...
 
     async def start(self) -> None:
@@ -87,6 +92,8 @@ class Engine(Protocol):
 
         Closing or cancelling the generator aborts the turn. An error raised by `prompt` comes out unchanged.
 
+        Args:
+            prompt: At most `max_model_tokens` - 1 tokens in all.
         Raises:
             EngineUnavailable: before the first piece.
             EngineBroken: after it.

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from headworks.server.clock import Clock
-from headworks.server.engine.engine import EngineLoad, EngineRequest, FinishReason, Piece, PromptChunk, Sampling
+from headworks.server.engine.engine import EngineLoad, EngineRequest, FinishReason, Piece, PromptChunk
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +19,9 @@ class SimulatedSettings:
     max_running: int = 64
     """Places in the batch; later turns wait, first come first served."""
     answer_tokens: int = 64
-    """Length of every answer, unless the turn's ceiling is lower."""
+    """Length of every answer, unless the turn's ceiling or the room beside its prompt is lower."""
     max_model_tokens: int = 4096
+    """Prompt and answer of one turn, as the embedded vLLM's default."""
 
 
 class SimulatedEngine:
@@ -43,6 +44,10 @@ class SimulatedEngine:
     def max_model_tokens(self) -> int:
         return self._settings.max_model_tokens
 
+    @property
+    def max_model_tokens_setting(self) -> str:
+        return "engine.simulated.max_model_tokens"
+
     async def start(self) -> None:
         """Nothing to load."""
 
@@ -50,10 +55,12 @@ class SimulatedEngine:
         async with self._place():
             aborted = self._running[request.turn_id] = asyncio.Event()
             try:
+                room = self.max_model_tokens
                 async for chunk in prompt:
+                    room -= len(chunk.token_ids)
                     if chunk.is_last:
                         break
-                async for piece in self._tokens(request.sampling, aborted):
+                async for piece in self._tokens(min(room, request.sampling.max_output_tokens), aborted):
                     yield piece
             finally:
                 del self._running[request.turn_id]
@@ -76,8 +83,8 @@ class SimulatedEngine:
         for aborted in self._running.values():
             aborted.set()
 
-    async def _tokens(self, sampling: Sampling, aborted: asyncio.Event) -> AsyncGenerator[Piece, None]:
-        count = min(self._settings.answer_tokens, sampling.max_output_tokens)
+    async def _tokens(self, ceiling: int, aborted: asyncio.Event) -> AsyncGenerator[Piece, None]:
+        count = min(self._settings.answer_tokens, ceiling)
         is_cut = count < self._settings.answer_tokens
         due = self._clock.now() + self._settings.first_token_seconds
         for i in range(count):

@@ -80,6 +80,10 @@ class VllmEngine:
     def max_model_tokens(self) -> int:
         return self._settings.max_model_tokens
 
+    @property
+    def max_model_tokens_setting(self) -> str:
+        return "engine.vllm.max_model_tokens"
+
     async def start(self) -> None:
         try:
             self._llm = await asyncio.to_thread(self._open)

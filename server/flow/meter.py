@@ -101,4 +101,4 @@ class Meter:
 def _require(bucket: _Bucket, needed: float, name: str, per_minute: int) -> None:
     if bucket.level < needed or bucket.level <= 0:
         missing = max(needed, 1.0) - bucket.level
-        raise TooMany(f"policy.{name}", per_minute, missing * _MINUTE_SECONDS / max(per_minute, 1))
+        raise TooMany(f"obligations.{name}", per_minute, missing * _MINUTE_SECONDS / max(per_minute, 1))

@@ -8,7 +8,7 @@ class HttpSettings:
     """Where HTTP is served, and every bound on a peer."""
 
     host: str = "127.0.0.1"
-    """Loopback; another address wants TLS and keys, which `main.py` insists on."""
+    """Loopback; another address wants TLS and keys, which `server/settings.py` insists on."""
     port: int = 8080
     """0 takes a free one, which `HttpServer.port` then tells."""
     backlog: int = 128

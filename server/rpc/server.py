@@ -23,7 +23,7 @@ class RpcSettings:
     """Where gRPC is served, and every bound on a peer."""
 
     host: str = "127.0.0.1"
-    """Loopback; another address wants TLS and keys, which `main.py` insists on."""
+    """Loopback; another address wants TLS and keys, which `server/settings.py` insists on."""
     port: int = 50051
     """0 takes a free one, which `RpcServer.port` then tells."""
     certificate_file: Path | None = None

@@ -45,6 +45,7 @@ async def check_engine(make: Callable[[], Awaitable[Engine]], token_ids: Sequenc
     engine = await make()
     try:
         await _ceiling_is_kept(engine, token_ids)
+        await _length_is_kept(engine, token_ids)
         await _answer_does_not_depend_on_cuts(engine, token_ids)
         await _closing_frees_the_place(engine, token_ids)
         await _cancel_while_fed_frees_the_place(engine, token_ids)
@@ -59,6 +60,14 @@ async def check_engine(make: Callable[[], Awaitable[Engine]], token_ids: Sequenc
 async def _ceiling_is_kept(engine: Engine, token_ids: Sequence[int]) -> None:
     tokens, finish = await answer(engine, "ceiling", chunks(token_ids, ()))
     assert (len(tokens), finish) == (8, FinishReason.LENGTH)
+
+
+async def _length_is_kept(engine: Engine, token_ids: Sequence[int]) -> None:
+    """Any ceiling may be asked for; what a prompt leaves of the length is the end of its answer."""
+    length = engine.max_model_tokens - 2
+    fitting = list(token_ids) * (length // len(token_ids) + 1)
+    tokens, finish = await answer(engine, "length", chunks(fitting[-length:], (1, 2)), ceiling=10**6)
+    assert (len(tokens), finish) == (2, FinishReason.LENGTH)
 
 
 async def _answer_does_not_depend_on_cuts(engine: Engine, token_ids: Sequence[int]) -> None:

@@ -10,11 +10,12 @@ from headworks.server.errors import EngineBroken, EngineUnavailable
 class TalkingEngine:
     """Answers with `tokens` tokens; what it was asked, and how each answer ended, is kept."""
 
-    def __init__(self, tokens: int = 4, *, pauses: bool = False) -> None:
+    def __init__(self, tokens: int = 4, *, pauses: bool = False, max_model_tokens: int = 4096) -> None:
         """Answer.
 
         Args:
             pauses: Wait for `may_talk` to be set again after every token.
+            max_model_tokens: Prompt and answer together.
         """
         self.requests: list[EngineRequest] = []
         self.prompts: list[tuple[int, ...]] = []
@@ -25,6 +26,7 @@ class TalkingEngine:
         self.may_talk.set()
         self._tokens = tokens
         self._pauses = pauses
+        self._max_model_tokens = max_model_tokens
         self._running = 0
 
     @property
@@ -33,7 +35,11 @@ class TalkingEngine:
 
     @property
     def max_model_tokens(self) -> int:
-        return 4096
+        return self._max_model_tokens
+
+    @property
+    def max_model_tokens_setting(self) -> str:
+        return "engine.talking.max_model_tokens"
 
     async def start(self) -> None:
         pass
@@ -52,7 +58,8 @@ class TalkingEngine:
             self.closed.append(request.turn_id)
 
     async def _talk(self, request: EngineRequest) -> AsyncGenerator[Piece, None]:
-        count = min(self._tokens, request.sampling.max_output_tokens)
+        room = self._max_model_tokens - len(self.prompts[-1])
+        count = min(self._tokens, request.sampling.max_output_tokens, room)
         for number in range(1, count + 1):
             await self.may_talk.wait()
             if self._pauses:

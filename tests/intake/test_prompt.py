@@ -1,5 +1,6 @@
 """From spans to a chat prompt."""
 
+from datetime import UTC, datetime
 from itertools import chain, pairwise
 from pathlib import Path
 
@@ -136,6 +137,25 @@ def test_template_without_system_role_gets_instructions_in_the_content() -> None
     )
     ids = write_all(writer("Be brief.", ChatTemplate(refusing, SPECIAL)), [span("Hi.")])
     assert read_back(ids) == "<|im_start|>user\nBe brief.\n\n[voice 1]\nHi.<|im_end|>"
+
+
+def test_date_in_the_template_is_todays() -> None:
+    """What stands around the texts is kept from turn to turn, but not beyond the day that it states."""
+    days = [datetime(2026, 11, 30, tzinfo=UTC), datetime(2026, 12, 1, tzinfo=UTC)]
+    template = ChatTemplate("{{ strftime_now('%d %b') }}\n" + CHATML, SPECIAL, now=lambda: days[0])
+    for date in ("30 Nov", "30 Nov", "01 Dec"):
+        if date == "01 Dec":
+            del days[0]
+        for instructions in ("", "Be brief."):
+            assert read_back(write_all(writer(instructions, template), [span("Hi.")])).startswith(f"{date}\n")
+
+
+def test_one_template_serves_two_tokenizers() -> None:
+    """What is kept is one tokenizer's; another one gets its own ids."""
+    other = ModelTokenizer(make_spec("metaspace"))
+    for tokenizer in (TOKENIZER, other, TOKENIZER):
+        ids = write_all(PromptWriter(tokenizer, TEMPLATE, "", PromptSettings()), [span("Hi.")])
+        assert ids == encode_whole(TEMPLATE.render("", "[voice 1]\nHi."), tokenizer)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,8 @@ from headworks.policy.errors import NoVerdict
 from headworks.policy.question import Stage
 from headworks.policy.verdict import Obligations
 from headworks.server.answer import AnswerSettings
+from headworks.server.clock import SystemClock
+from headworks.server.engine.simulated import SimulatedEngine, SimulatedSettings
 from headworks.server.flow.permits import FlowSettings
 from headworks.server.input import InputSettings
 from headworks.server.observer import Outcome
@@ -148,6 +150,33 @@ async def test_d5_drain_refuses_new_turns_by_name() -> None:
         assert failure.retry_after_seconds is not None
 
 
+async def test_prompt_leaves_room_for_one_token_or_is_too_large() -> None:
+    """The engine is never given what it cannot answer, and the sender learns which limit that was."""
+    async with edge() as server:
+        replies = [reply async for reply in server.stub.Converse(iter(turn("Hello there")))]
+        prompt_tokens = replies[-1].finished.usage.input_tokens
+    async with edge(TalkingEngine(max_model_tokens=prompt_tokens + 1)) as server:
+        await read_until(server.stub.Converse(iter(turn("Hello there"))), "finished")
+    async with edge(TalkingEngine(max_model_tokens=prompt_tokens)) as server:
+        failure = await failure_of(server.stub.Converse(iter(turn("Hello there"))))
+        assert (failure.code, failure.reason) == (EXHAUSTED, "TOO_LARGE")
+        assert failure.metadata["limit"] == server.engine.max_model_tokens_setting
+        assert all(len(prompt) < prompt_tokens for prompt in server.engine.prompts)
+
+
+async def test_ceiling_over_the_engines_length_ends_there() -> None:
+    """Asked by name or not, more tokens than the prompt leaves room for are no error: the answer ends with LENGTH."""
+    simulated = SimulatedSettings(first_token_seconds=0, gap_seconds=0, answer_tokens=10**6, max_model_tokens=100)
+    engine = SimulatedEngine("simulated", (65,), simulated, SystemClock())
+    answer = AnswerSettings(default_output_tokens=10**6, max_output_tokens=10**6)
+    async with edge(engine, settings=TurnSettings(answer=answer)) as server:
+        for asked in (0, 10**6):
+            steps = [setup(generation=pb.Generation(max_output_tokens=asked)), text("Hello"), END]
+            finished = [reply async for reply in server.stub.Converse(iter(steps))][-1].finished
+            assert finished.reason == pb.FINISH_REASON_LENGTH
+            assert finished.usage.input_tokens + finished.usage.output_tokens == 100
+
+
 async def test_b6_upload_far_over_the_message_limit_works_in_chunks() -> None:
     """B6: ten megabytes, 64 KiB at a time."""
     data = csv(100_000)
@@ -165,7 +194,7 @@ async def test_b6_upload_far_over_the_message_limit_works_in_chunks() -> None:
         ([setup(), table(b"x" * (1024 * 1024 + 1))], "TOO_LARGE", "table.data"),
         ([setup(), text("x" * 65537)], "TOO_LARGE", "text.text"),
         ([setup(), text("é" * 32769)], "TOO_LARGE", "text.text"),
-        ([setup(), *[text("x") for _ in range(40)]], "TOO_LARGE", "input.max_parts"),
+        ([setup(), *[text("x") for _ in range(40)]], "TOO_LARGE", "turn.input.max_parts"),
     ],
     ids=["over the message limit", "over the chunk limit", "over the text limit", "in bytes", "too many parts"],
 )
@@ -228,7 +257,7 @@ async def test_stalled_engine_is_timed_out() -> None:
     async with edge(settings=TurnSettings(answer=AnswerSettings(stall_seconds=0.1))) as server:
         server.engine.may_talk.clear()
         failure = await failure_of(server.stub.Converse(iter(turn("Hello"))))
-        assert failure.metadata["limit"] == "answer.stall_seconds"
+        assert failure.metadata["limit"] == "turn.answer.stall_seconds"
 
 
 async def test_m3_failure_before_the_first_token_is_tried_again() -> None:
@@ -289,11 +318,11 @@ async def test_a5_obligations_are_kept() -> None:
         refused = await failure_of(server.stub.Converse(iter([setup(), table(b"a\n1\n")])))
         assert refused.metadata["reasons"] == "MODALITY_NOT_ALLOWED"
         limited = await failure_of(server.stub.Converse(iter(turn("Hello"))))
-        assert (limited.code, limited.metadata["limit"]) == (EXHAUSTED, "policy.turns_per_minute")
+        assert (limited.code, limited.metadata["limit"]) == (EXHAUSTED, "obligations.turns_per_minute")
         assert limited.retry_after_seconds is not None
     async with edge(judge=AllowingJudge(Obligations(max_input_tokens=3))) as server:
         failure = await failure_of(server.stub.Converse(iter(turn("Hello"))))
-        assert failure.metadata["limit"] == "policy.max_input_tokens"
+        assert failure.metadata["limit"] == "obligations.max_input_tokens"
 
 
 async def test_p12_garbage_credentials_are_refused_even_on_loopback() -> None:

@@ -76,7 +76,7 @@ def test_tokens_a_minute_are_held_to_and_refill() -> None:
     meter.admit("a", obligations)
     meter.book("a", input_tokens=70, output_tokens=20)
     assert meter.remaining("a", obligations) == 0
-    with pytest.raises(TooMany, match=r"policy\.tokens_per_minute") as refusal:
+    with pytest.raises(TooMany, match=r"obligations\.tokens_per_minute") as refusal:
         meter.admit("a", obligations)
     clock.time += refusal.value.retry_after_seconds
     meter.admit("a", obligations)
@@ -88,7 +88,7 @@ def test_turns_a_minute_are_held_to() -> None:
     obligations = Obligations(turns_per_minute=1)
     meter.admit("a", obligations)
     meter.admit("b", obligations)
-    with pytest.raises(TooMany, match=r"policy\.turns_per_minute"):
+    with pytest.raises(TooMany, match=r"obligations\.turns_per_minute"):
         meter.admit("a", obligations)
 
 

@@ -8,16 +8,16 @@ from headworks.server.prompt_feed import PromptFeed
 async def test_waiting_chunks_come_as_one() -> None:
     """Each chunk costs the engine a step; those that wait together need only one."""
     feed = PromptFeed()
-    await feed.put((1, 2))
-    await feed.put(())
-    await feed.put((3,))
+    feed.put((1, 2))
+    feed.put(())
+    feed.put((3,))
     chunks = feed.chunks()
     first = await anext(chunks)
     assert (first.token_ids, first.is_last) == ((1, 2, 3), False)
     waiting = asyncio.create_task(anext(chunks))
     await asyncio.sleep(0)
     assert not waiting.done()
-    await feed.put((4,), is_last=True)
+    feed.put((4,), is_last=True)
     last = await waiting
     assert (last.token_ids, last.is_last) == ((4,), True)
     assert [chunk async for chunk in chunks] == []
@@ -26,8 +26,8 @@ async def test_waiting_chunks_come_as_one() -> None:
 async def test_m3_prompt_can_be_read_again_from_its_beginning() -> None:
     """M3: an engine that failed before its first token is fed the same prompt once more."""
     feed = PromptFeed()
-    await feed.put((1,))
-    await feed.put((2,), is_last=True)
+    feed.put((1,))
+    feed.put((2,), is_last=True)
     for _ in range(2):
         assert [token async for chunk in feed.chunks() for token in chunk.token_ids] == [1, 2]
     assert feed.tokens == 2

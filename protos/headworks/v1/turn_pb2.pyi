@@ -87,7 +87,7 @@ class _FinishReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_FinishRe
     FINISH_REASON_STOP: _FinishReason.ValueType  # 1
     """The model ended it."""
     FINISH_REASON_LENGTH: _FinishReason.ValueType  # 2
-    """The ceiling of tokens was reached."""
+    """The ceiling of tokens, or the model's length, was reached."""
 
 class FinishReason(_FinishReason, metaclass=_FinishReasonEnumTypeWrapper):
     """Why an answer ends."""
@@ -97,7 +97,7 @@ FINISH_REASON_UNSPECIFIED: FinishReason.ValueType  # 0
 FINISH_REASON_STOP: FinishReason.ValueType  # 1
 """The model ended it."""
 FINISH_REASON_LENGTH: FinishReason.ValueType  # 2
-"""The ceiling of tokens was reached."""
+"""The ceiling of tokens, or the model's length, was reached."""
 Global___FinishReason: _TypeAlias = FinishReason  # noqa: Y015
 
 @_typing.final
@@ -295,7 +295,10 @@ class Generation(_message.Message):
     TOP_P_FIELD_NUMBER: _builtins.int
     SEED_FIELD_NUMBER: _builtins.int
     max_output_tokens: _builtins.int
-    """Ceiling of the answer in tokens; 0 stands for the server's default. Policy may lower it."""
+    """Ceiling of the answer in tokens; 0 stands for the server's default. Policy may lower it, and so does a prompt
+    that leaves less of the model's length: the answer then ends with LENGTH. A prompt that leaves no room for one
+    token is TOO_LARGE.
+    """
     temperature: _builtins.float
     """Sampling temperature, 0 to 2; absent or 0 is greedy."""
     top_p: _builtins.float

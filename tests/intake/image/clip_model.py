@@ -1,6 +1,5 @@
 """A small random two-tower model in a store of its own, with a PyTorch-free reference."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -12,27 +11,28 @@ from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 from tokenizers.processors import TemplateProcessing
 
+from headworks.intake.image.label_sets import LabelSet, write_label_sets
+from headworks.intake.image.preparation import ClipPreprocessing, write_preprocessing
 from headworks.intake.models.manifest import MANIFEST_NAME, Manifest, entry_of, scan
 from headworks.intake.models.store import ModelKind, ModelStore
 
 SIZE, CONTEXT, DIMENSIONS = 8, 6, 5
-LABELS = {
-    "content": {"receipt": "a photo of a receipt", "chart": "a chart", "cat": "a cat"},
-    "safety": {"harmless": "a harmless photo", "other": "other"},
+SETS = {
+    "content": LabelSet(
+        {
+            "receipt": ("a photo of a receipt", "a till slip", "receipt"),
+            "chart": ("a chart",),
+            "cat": ("a cat", "a photo of a cat"),
+        }
+    ),
+    "safety": LabelSet({"safe": ("a harmless photo",), "other": ("other", "a chart")}, 4.0),
 }
-PREPROCESSING = {
-    "size": SIZE,
-    "mean": [0.5, 0.4, 0.3],
-    "std": [0.2, 0.25, 0.3],
-    "context_tokens": CONTEXT,
-    "logit_scale": 10.0,
-    "pad_token": 0,
-}
+HOW = ClipPreprocessing(SIZE, (0.5, 0.4, 0.3), (0.2, 0.25, 0.3), CONTEXT, 10.0)
 _random = np.random.default_rng(7)
 WORDS = {"[pad]": 0, "[start]": 1, "[end]": 2} | {
     word: number + 3
     for number, word in enumerate(
-        sorted({w for labels in LABELS.values() for text in labels.values() for w in text.split()})
+        sorted({w for one in SETS.values() for texts in one.labels.values() for text in texts for w in text.split()})
     )
 }
 IMAGE_WEIGHTS = _random.normal(size=(3 * SIZE * SIZE, DIMENSIONS)).astype(np.float32)
@@ -43,8 +43,8 @@ def make_store(root: Path) -> ModelStore:
     """Write the model as `ClipModel.load` wants it."""
     folder = root / ModelKind.CLIP / "random"
     folder.mkdir(parents=True)
-    (folder / "labels.json").write_text(json.dumps(LABELS))
-    (folder / "preprocess.json").write_text(json.dumps(PREPROCESSING))
+    (folder / "labels.json").write_text(write_label_sets(SETS))
+    (folder / "preprocess.json").write_text(write_preprocessing(HOW))
     _tokenizer().save(str(folder / "tokenizer.json"))
     flat = helper.make_node("Flatten", ["pixels"], ["flat"], axis=1)
     project = helper.make_node("MatMul", ["flat", "weights"], ["embedding"])
@@ -62,11 +62,18 @@ def reference_scores(normal: NDArray[np.float32]) -> dict[str, dict[str, float]]
     """What CLIP's definition gives for a prepared picture, in float64."""
     image = normal.astype(np.float64).reshape(-1) @ IMAGE_WEIGHTS
     scores = {}
-    for name, labels in LABELS.items():
-        logits = np.array([10.0 * _cosine(image, _text(prompt)) for prompt in labels.values()])
+    for name, one in SETS.items():
+        scale = HOW.logit_scale / one.temperature
+        logits = np.array([scale * _cosine(image, _label(prompts)) for prompts in one.labels.values()])
         shares = np.exp(logits) / np.exp(logits).sum()
-        scores[name] = dict(zip(labels, shares.tolist(), strict=True))
+        scores[name] = dict(zip(one.labels, shares.tolist(), strict=True))
     return scores
+
+
+def _label(prompts: tuple[str, ...]) -> NDArray[np.float64]:
+    texts = [_text(prompt) for prompt in prompts]
+    mean: NDArray[np.float64] = np.mean([text / np.linalg.norm(text) for text in texts], axis=0)
+    return mean
 
 
 def _text(prompt: str) -> NDArray[np.float64]:

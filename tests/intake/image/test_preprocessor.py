@@ -12,7 +12,7 @@ from headworks.intake.finding import Label, Seen, TextLine
 from headworks.intake.image.header import PictureFormat
 from headworks.intake.image.ocr import OcrModel
 from headworks.intake.image.picture import ImageSettings, Picture, Pixels
-from headworks.intake.image.preprocessor import ImageModels, ImagePreprocessor, write_spans
+from headworks.intake.image.preprocessor import ImageModels, ImagePreprocessor, best_labels, write_spans
 from headworks.intake.models.store import ModelStore
 from headworks.intake.onnx.provider import OnnxSettings
 from headworks.intake.span import ImageOrigin
@@ -76,6 +76,20 @@ def test_best_label_of_each_set_is_one_span_before_the_lines() -> None:
         ("TOTAL 1.00", 0.75, ImageOrigin(1, 2, 3, 4)),
     ]
     assert write_spans(1, picture, (), ()) == ()
+
+
+def test_label_that_is_likelier_wrong_is_not_told_to_the_model() -> None:
+    """Policy gets it with its score; a language model would take it for true."""
+    picture = Picture(PictureFormat.PNG, np.zeros((10, 20, 3), np.uint8))
+    unsure = (Label("content", "dog", 0.4), Label("content", "cat", 0.35), Label("document", "drawing", 0.9))
+    assert [span.text for span in write_spans(1, picture, (), unsure)] == ["looks like: drawing"]
+    assert write_spans(1, picture, (), unsure[:2]) == ()
+
+
+def test_best_labels_of_each_set_are_kept() -> None:
+    """A set may hold hundreds of labels, and every reply would carry them."""
+    assert best_labels(LABELS, 1) == (LABELS[0], LABELS[2])
+    assert best_labels(LABELS, 5) == LABELS
 
 
 @pytest.mark.models

@@ -99,7 +99,7 @@ def test_two_pulls_do_not_meet(tmp_path: Path) -> None:
     [
         (PullChoice(language="not an id"), "organisation/model"),
         (PullChoice(whisper="enormous", kinds=frozenset({ModelKind.WHISPER})), "enormous"),
-        (PullChoice(clip="ViT-L-14"), "not built yet"),
+        (PullChoice(clip="no model"), "NAME:TAG|open_clip"),
     ],
 )
 def test_a_choice_that_cannot_be_pulled_is_one_sentence(tmp_path: Path, choice: PullChoice, sentence: str) -> None:

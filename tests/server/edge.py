@@ -23,7 +23,7 @@ from headworks.intake.work import WorkPool, WorkSettings
 from headworks.policy.credentials import ApiKeyIdentifier, CredentialSettings
 from headworks.policy.judge import Judge
 from headworks.policy.trust import TrustSettings
-from headworks.server.clock import SystemClock
+from headworks.server.clock import Clock, SystemClock
 from headworks.server.engine.engine import Engine
 from headworks.server.flow.meter import Meter
 from headworks.server.flow.permits import FlowSettings, Permits
@@ -87,6 +87,7 @@ class Edge:
     meter: Meter
     intake: TextAndTables
     recorder: Any
+    runner: TurnRunner
     stub: Any = field(init=False)
 
     def __post_init__(self) -> None:
@@ -115,11 +116,12 @@ async def edge(
     observer: TurnObserver | None = None,
     credentials: CredentialSettings | None = None,
     intake: TextAndTables | None = None,
+    clock: Clock | None = None,
     options: tuple[tuple[str, int], ...] = (),
 ) -> AsyncIterator[Edge]:
     """Serve on a free port, and check at the end that no turn is left."""
     flow = flow or FlowSettings()
-    clock, permits, recorder = SystemClock(), Permits(flow), observer or Recorder()
+    clock, permits, recorder = clock or SystemClock(), Permits(flow), observer or Recorder()
     intake = intake or TextAndTables()
     meter = Meter(flow.max_tenants, clock)
     engine = engine or TalkingEngine()
@@ -138,7 +140,7 @@ async def edge(
     await server.start()
     await server.set_serving(True)
     async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}", options=options) as channel:
-        running = Edge(server, channel, engine, permits, meter, intake, recorder)
+        running = Edge(server, channel, engine, permits, meter, intake, recorder, runner)
         try:
             yield running
             await running.is_clean()

@@ -8,19 +8,7 @@ from headworks.policy.verdict import Obligations
 from headworks.server.errors import Draining, TooMany
 from headworks.server.flow.meter import Meter
 from headworks.server.flow.permits import FlowSettings, Permits
-
-
-class HandClock:
-    """Stands still until it is turned."""
-
-    def __init__(self) -> None:
-        self.time = 0.0
-
-    def now(self) -> float:
-        return self.time
-
-    async def sleep(self, seconds: float) -> None:
-        self.time += seconds
+from tests.fakes.clocks import HandClock
 
 
 async def hold(permits: Permits, until: asyncio.Event) -> None:

@@ -1,7 +1,7 @@
 """A caller that leaves, at every point of a turn: the engine, the permit and the record are closed."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any
 
 import grpc
@@ -10,6 +10,7 @@ import pytest
 from headworks.policy.question import Stage
 from headworks.server.flow.permits import FlowSettings
 from headworks.server.observer import Outcome
+from headworks.server.rpc.servicer import _steps
 from headworks.v1 import turn_pb2 as pb
 from headworks.v1.turn_pb2_grpc import TurnServiceStub
 from tests.fakes.engines import TalkingEngine
@@ -166,3 +167,22 @@ async def test_c17_cancel_in_the_line_for_a_permit(kind: str) -> None:
         first.cancel()
         await settled(server)
         await server.still_works()
+
+
+class _CancelledCall:
+    """A call as gRPC shows it once it was cancelled."""
+
+    def cancelled(self) -> bool:
+        return True
+
+
+async def test_c17_an_end_of_messages_after_a_cancel_is_no_end_of_input() -> None:
+    """C17: gRPC ends the messages of both alike; half a question must not be answered as the whole one."""
+
+    async def messages() -> AsyncGenerator[pb.ConverseRequest, None]:
+        yield text("Hello.")
+
+    steps = _steps(messages(), _CancelledCall())  # type: ignore[arg-type]  # all that is asked of a context
+    assert await anext(steps)
+    with pytest.raises(asyncio.CancelledError):
+        await anext(steps)

@@ -10,6 +10,12 @@ from tests.server.rpc.watching import as_normalize, settled, watched
 
 INVALID = grpc.StatusCode.INVALID_ARGUMENT
 PNG, ZIP = b"\x89PNG\r\n\x1a\n" + bytes(50), b"PK\x03\x04" + bytes(50)
+
+
+def voice(encoding: int, rate: int) -> pb.VoiceSetup:
+    return pb.VoiceSetup(encoding=encoding, sample_rate_hertz=rate)  # type: ignore[arg-type]  # also what is none
+
+
 FAULTS: dict[str, tuple[list[pb.ConverseRequest], str, str]] = {
     "nothing sent": ([], "OUT_OF_ORDER", "setup"),
     "end before setup": ([END], "OUT_OF_ORDER", "setup"),
@@ -42,6 +48,21 @@ FAULTS: dict[str, tuple[list[pb.ConverseRequest], str, str]] = {
         "max_output_tokens",
     ),
     "long purpose": ([setup(purpose="x" * 65)], "BAD_REQUEST", "setup.purpose"),
+    "purpose long in bytes": ([setup(purpose="é" * 33)], "BAD_REQUEST", "setup.purpose"),
+    "instructions long in bytes": ([setup(instructions="é" * 2049)], "BAD_REQUEST", "setup.instructions"),
+    "temperature below zero": ([setup(generation=pb.Generation(temperature=-0.1))], "BAD_REQUEST", "temperature"),
+    "top_p of nothing": ([setup(generation=pb.Generation(top_p=0))], "BAD_REQUEST", "top_p"),
+    "top_p over one": ([setup(generation=pb.Generation(top_p=1.1))], "BAD_REQUEST", "top_p"),
+    "temperature that is no number": (
+        [setup(generation=pb.Generation(temperature=float("nan")))],
+        "BAD_REQUEST",
+        "temperature",
+    ),
+    "unknown encoding": ([setup(voice=voice(9, 0))], "BAD_REQUEST", "setup.voice.encoding 9"),
+    "rate of a container": ([setup(voice=voice(1, 16_000))], "BAD_REQUEST", "for LINEAR16 only"),
+    "rate of no encoding": ([setup(voice=voice(0, 16_000))], "BAD_REQUEST", "for LINEAR16 only"),
+    "rate too low": ([setup(voice=voice(2, 7_999))], "BAD_REQUEST", "[8000, 192000]"),
+    "rate too high": ([setup(voice=voice(2, 192_001))], "BAD_REQUEST", "[8000, 192000]"),
 }
 
 

@@ -14,6 +14,7 @@ from headworks.policy.question import Question, Stage
 from headworks.policy.verdict import Verdict
 from headworks.server.answer import AnswerSettings
 from headworks.server.engine.engine import EngineRequest, Piece
+from headworks.server.errors import EngineUnavailable
 from headworks.server.observer import Outcome
 from headworks.server.rpc.server import SERVICE_NAME, RpcSettings
 from headworks.server.turn import TurnSettings
@@ -179,6 +180,22 @@ async def test_m1_m4_m10_broken_answer_is_aborted_and_booked(engine: Any) -> Non
         failure = await failure_of(server.stub.Converse(iter(turn("Hello."))))
         assert (failure.code, failure.reason) == (grpc.StatusCode.ABORTED, "ENGINE_BROKEN")
         assert len(engine.requests) == 1
+        assert server.meter.totals("local").output_tokens == 1
+
+
+class _Mistaken(TalkingEngine):
+    """Says that it is not there after it has spoken."""
+
+    async def _talk(self, request: EngineRequest) -> AsyncGenerator[Piece, None]:
+        yield Piece((65,))
+        raise EngineUnavailable("it was there")
+
+
+async def test_m1_an_engine_that_has_spoken_is_not_tried_again_whatever_it_says() -> None:
+    """M1: a second try would repeat text, even where the adapter calls it safe."""
+    async with watched(_Mistaken()) as server:
+        await failure_of(server.stub.Converse(iter(turn("Hello."))))
+        assert len(server.engine.requests) == 1
         assert server.meter.totals("local").output_tokens == 1
 
 

@@ -26,7 +26,7 @@ def test_ended_while_starting_leaves_no_process(
         core = _wait_for_core(gateway)
         gateway.process.send_signal(sent)
         assert gateway.process.wait(60) == code
-        gone, alive = psutil.wait_procs([core], timeout=30)
+        gone, alive = psutil.wait_procs([core], timeout=200)
         assert (gone, alive) == ([core], [])
 
 

@@ -167,7 +167,7 @@ def test_bench_measures_a_gateway_and_stops_it(
 
 @pytest.mark.models
 def test_bench_is_a_table_for_people(capsys: pytest.CaptureFixture[str], store: ModelStore, tmp_path: Path) -> None:
-    """Figures on standard output, the gateway's own log lines beside them on standard error."""
+    """Figures on standard output, what is ready beside them on standard error."""
     config = write_config(tmp_path, f"[engine]\nkind = 'simulated'\n[models]\nstore = '{store.root}'\n")
     assert run(["doctor", "--bench", "--config", config]) == 0
     printed = capsys.readouterr()
@@ -177,7 +177,7 @@ def test_bench_is_a_table_for_people(capsys: pytest.CaptureFixture[str], store: 
     names = [line.rpartition(" ")[0].rpartition(" ")[0] for line in lines[2:]]
     assert names == ["start to SERVING", "gateway, resident", "gateway, resident at most"]
     assert [line.split()[-1] for line in lines[2:]] == ["s", "MB", "MB"]
-    assert "server.serving" in printed.err
+    assert "engine ready after" in printed.err
 
 
 def test_bench_of_a_gateway_that_cannot_start_is_one_sentence(

@@ -18,8 +18,9 @@ from PIL import Image
 from rich.console import Console
 from rich.table import Table
 
-from headworks.intake.image.clip import Towers
+from headworks.intake.image.clip import ClipModel, Towers
 from headworks.intake.image.label_sets import parse_label_sets
+from headworks.intake.image.training.labels import safety_answer
 from headworks.intake.image.training.names import EmojiNames, held_out
 from headworks.intake.image.training.progress import Progress
 from headworks.intake.image.training.render import Sheet, render_role
@@ -66,6 +67,7 @@ def main() -> None:
     console = Console()
     console.print(table)
     console.print(_confusions(tasks[-1], Towers.load(options.models[0], OnnxSettings())))
+    console.print(_alarms(options.models[0], tasks[1]))
     console.print(_timings(options.models[0], tasks[0].pictures))
 
 
@@ -137,6 +139,23 @@ def _confusions(task: Task, model: Towers) -> Table:
         mine = found[task.answers == place]
         others = [f"{kinds[other]} {(mine == other).sum()}" for other in np.unique(mine) if other != place]
         table.add_row(kind, f"{(mine == place).sum()}/{len(mine)}", ", ".join(others))
+    return table
+
+
+def _alarms(folder: Path, task: Task) -> Table:
+    """What the safety set says of every emoji of the unseen style."""
+    sets = {"safety": parse_label_sets((folder / "labels.json").read_text("utf-8"))["safety"]}
+    model, safety = ClipModel(Towers.load(folder, OnnxSettings()), sets), sets["safety"]
+    found = [model.labels(picture)[0].name for picture in task.pictures]
+    wanted = [safety_answer(prompts[0]) for prompts in task.prompts]
+    table = Table(title="Safety labels, the unseen style")
+    for column in ("ought to be", "pictures", "right", "taken for safe", "taken for another alarm"):
+        table.add_column(column, justify="left" if column == "ought to be" else "right")
+    for label in safety.labels:
+        mine = [said for said, want in zip(found, wanted, strict=True) if want == label]
+        right, safe = mine.count(label), mine.count("safe")
+        others = len(mine) - right - (0 if label == "safe" else safe)
+        table.add_row(label, str(len(mine)), str(right), "" if label == "safe" else str(safe), str(others))
     return table
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from headworks.intake.errors import ModelMissing
 from headworks.intake.finding import Label
-from headworks.intake.image.label_sets import LabelSet, parse_label_sets, prompts_of
+from headworks.intake.image.label_sets import LabelSet, Pooling, parse_label_sets
 from headworks.intake.image.picture import Pixels
 from headworks.intake.image.preparation import ClipPreprocessing, parse_preprocessing, prepare
 from headworks.intake.image.prompt_tokens import tokenize
@@ -100,7 +100,7 @@ class ClipModel:
         self.choice = towers.choice
         self._towers = towers
         self._label_sets = dict(label_sets)
-        self._texts = towers.texts(prompts_of(label_sets))
+        self._texts = _text_rows(towers, label_sets)
 
     @classmethod
     def load(cls, store: ModelStore, settings: OnnxSettings) -> "ClipModel":
@@ -117,13 +117,11 @@ class ClipModel:
 
     def labels(self, pixels: Pixels) -> tuple[Label, ...]:
         """See `ImageTextModel`."""
-        cosines = self._texts @ self._towers.image(pixels)
+        image = self._towers.image(pixels)
         found: list[Label] = []
-        start = 0
         for name, one in self._label_sets.items():
             scale = self._towers.preprocessing.logit_scale / one.temperature
-            shares = _softmax(scale * cosines[start : start + len(one.labels)])
-            start += len(one.labels)
+            shares = _softmax(scale * np.array([(rows @ image).max() for rows in self._texts[name]]))
             scored = [Label(name, label, float(share)) for label, share in zip(one.labels, shares, strict=True)]
             found += sorted(scored, key=lambda one: -one.score)
         return tuple(found)
@@ -136,6 +134,17 @@ def _damage_of(folder: Path) -> Iterator[None]:
         yield
     except Exception as error:  # `tokenizers` has no narrower one
         raise ModelMissing(f"The clip model {folder.name} is damaged ({error}); run: {PULL_COMMAND}") from error
+
+
+def _text_rows(towers: Towers, label_sets: Mapping[str, LabelSet]) -> dict[str, list[Embeddings]]:
+    """One row a label, or one a prompt where the nearest counts; no text is embedded twice."""
+    wanted: dict[str, list[list[tuple[str, ...]]]] = {}
+    for name, one in label_sets.items():
+        each = one.pooling is Pooling.NEAREST
+        wanted[name] = [[(text,) for text in prompts] if each else [prompts] for prompts in one.labels.values()]
+    distinct = list(dict.fromkeys(prompts for labels in wanted.values() for rows in labels for prompts in rows))
+    found = dict(zip(distinct, towers.texts(distinct), strict=True))
+    return {name: [np.stack([found[one] for one in rows]) for rows in labels] for name, labels in wanted.items()}
 
 
 def _embed(session: Session, values: NDArray[Any]) -> Embeddings:

@@ -4,11 +4,21 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from importlib.resources import files
 from typing import Any
 
 _MAX_NAME_CHARACTERS = 64
 _MAX_PROMPT_CHARACTERS = 400
+
+
+class Pooling(StrEnum):
+    """How a label with several prompts stands to a picture."""
+
+    MEAN = "mean"
+    """By the direction of the mean of its prompts: several ways to say one thing."""
+    NEAREST = "nearest"
+    """By the prompt that is nearest: a label that gathers things of many kinds, as "safe" does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +30,11 @@ class LabelSet:
     temperature: float = 1.0
     """Divides the model's logit scale before the softmax: 1 is the model's own, more is less sure. It is fitted on
     pictures whose label is known, so that a score of 0.8 is right four times in five."""
+    pooling: Pooling = Pooling.MEAN
 
 
 def parse_label_sets(text: str) -> dict[str, LabelSet]:
-    """Read labels.json: {set: {"temperature": 1.0, "labels": {label: [prompt, ...]}}}.
+    """Read labels.json: {set: {"temperature": 1.0, "labels": {label: [prompt, ...]}}}; a set may say its "pooling".
 
     Returns:
         By name, in the file's order.
@@ -45,7 +56,11 @@ def default_label_sets() -> dict[str, LabelSet]:
 def write_label_sets(sets: Mapping[str, LabelSet]) -> str:
     """Return the text of labels.json."""
     body = {
-        name: {"temperature": one.temperature, "labels": {label: list(texts) for label, texts in one.labels.items()}}
+        name: {
+            "temperature": one.temperature,
+            "pooling": one.pooling.value,
+            "labels": {label: list(texts) for label, texts in one.labels.items()},
+        }
         for name, one in sets.items()
     }
     return json.dumps(body, indent=2, ensure_ascii=False) + "\n"
@@ -57,14 +72,20 @@ def prompts_of(sets: Mapping[str, LabelSet]) -> list[tuple[str, ...]]:
 
 
 def _set(where: str, raw: Any) -> LabelSet:
-    if not isinstance(raw, dict) or raw.keys() != {"temperature", "labels"}:
+    if not isinstance(raw, dict) or raw.keys() - {"pooling"} != {"temperature", "labels"}:
         raise ValueError(f"{where}: not an object of temperature and labels")
-    temperature, labels = raw["temperature"], raw["labels"]
+    temperature, labels, pooling = raw["temperature"], raw["labels"], raw.get("pooling", Pooling.MEAN)
+    if pooling not in list(Pooling):
+        raise ValueError(f"{where}: pooling {pooling!r} is none of {', '.join(Pooling)}")
     if type(temperature) not in (int, float) or not math.isfinite(temperature) or temperature <= 0:
         raise ValueError(f"{where}: temperature {temperature!r} is no number above 0")
     if not isinstance(labels, dict) or len(labels) < 2:
         raise ValueError(f"{where}: a choice needs two labels")
-    return LabelSet({_name(name): _prompts(f"{where}: {name}", value) for name, value in labels.items()}, temperature)
+    return LabelSet(
+        {_name(name): _prompts(f"{where}: {name}", value) for name, value in labels.items()},
+        temperature,
+        Pooling(pooling),
+    )
 
 
 def _prompts(where: str, raw: Any) -> tuple[str, ...]:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from headworks.intake.models.clip_recipe import exported_clip
 from headworks.intake.models.clip_source import OpenClipSource
-from headworks.intake.models.errors import PullFailed
 from headworks.intake.models.hub import HubLanguage
 from headworks.intake.models.packaged import PackagedLanguage, PackagedOcr, PackagedVad
 from headworks.intake.models.progress import PullObserver
@@ -13,10 +12,6 @@ from headworks.intake.models.recipe import Recipe, locked, make
 from headworks.intake.models.shipped import ShippedClip
 from headworks.intake.models.store import ModelKind, ModelStore
 from headworks.intake.models.whisper_recipe import OfficialWhisper, PackagedWhisper
-
-SHIPS_CLIP = False
-"""Whether intake/image/model/ is part of this version. A test holds it to what is there."""
-ALL_KINDS = frozenset(ModelKind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +24,7 @@ class PullChoice:
     """An official name ("base", "small.en"); None is the packaged tiny.en."""
     clip: str | None = None
     """An OpenCLIP model ("ViT-L-14"), with ":" and a pretraining tag if not the default; None is the shipped one."""
-    kinds: frozenset[ModelKind] = ALL_KINDS
+    kinds: frozenset[ModelKind] = frozenset(ModelKind)
     """Only these kinds."""
 
 
@@ -37,25 +32,15 @@ def recipes(choice: PullChoice) -> Sequence[Recipe]:
     """Return what a choice means, in the order in which it is built: what others wait for first.
 
     Raises:
-        PullFailed: an id that is none, or a kind that cannot be had without a name.
+        PullFailed: an id that is none.
         SourceUnreachable: a CLIP model is asked for where open_clip is not installed.
     """
     language: Recipe = HubLanguage(choice.language) if choice.language else PackagedLanguage()
     whisper: Recipe = OfficialWhisper(choice.whisper) if choice.whisper else PackagedWhisper()
     wanted: list[Recipe] = [language, PackagedVad(), PackagedOcr(), whisper]
     if ModelKind.CLIP in choice.kinds:
-        wanted += _clip(choice)
+        wanted.append(exported_clip(choice.clip, OpenClipSource()) if choice.clip else ShippedClip())
     return [recipe for recipe in wanted if recipe.kind in choice.kinds]
-
-
-def _clip(choice: PullChoice) -> list[Recipe]:
-    if choice.clip is not None:
-        return [exported_clip(choice.clip, OpenClipSource())]
-    if SHIPS_CLIP:
-        return [ShippedClip()]
-    if choice.kinds != ALL_KINDS:
-        raise PullFailed("No CLIP model ships with this version; name one of open_clip's with --clip.")
-    return []
 
 
 def pull(store: ModelStore, choice: PullChoice, observer: PullObserver) -> None:

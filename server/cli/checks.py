@@ -91,7 +91,7 @@ def store(root: Path) -> Iterator[Check]:
             model = place.find(kind)
         except ModelMissing as error:
             needed = kind in NEEDED_MODELS
-            why = str(error) if needed else "none in the store, so pictures get no labels; headworks models pull --clip"
+            why = str(error) if needed else "none in the store, so pictures get no labels; run: headworks models pull"
             yield Check(f"{kind} model", State.WRONG if needed else State.ABSENT, why)
         except OSError as error:
             yield Check(f"{kind} model", State.WRONG, f"{root} cannot be read ({error.strerror})")

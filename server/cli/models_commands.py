@@ -35,7 +35,10 @@ def pull(
     ] = None,
     clip: Annotated[
         str | None,
-        typer.Option("--clip", help="An OpenCLIP model for labels, as ViT-L-14 or ViT-L-14:TAG; by default none."),
+        typer.Option(
+            "--clip",
+            help="An OpenCLIP model for labels, as ViT-L-14 or ViT-L-14:TAG; by default the small one that ships.",
+        ),
     ] = None,
     only: Annotated[
         list[ModelKind],

@@ -1,63 +1,47 @@
 """The label sets that ship with the model, and their temperatures."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
+from headworks.intake.image.label_sets import LabelSet, Pooling
 from headworks.intake.image.training.kinds import KINDS
 from headworks.intake.image.training.names import EmojiNames
 from headworks.intake.image.training.render import Sheet
 
-LabelSets = dict[str, dict[str, list[str]]]
 Floats = NDArray[np.float32]
 
 _THINGS = frozenset({3, 4, 5, 6, 7})
 """Unicode's groups of things; faces, people and symbols are told apart too badly to be worth a label."""
 _MANY_STYLES = 7
 """Drawings that training must have seen of a thing for it to become a label."""
-_SAFETY: dict[str, list[str]] = {
-    "safe": [
-        "smiling face",
-        "animal",
-        "food",
-        "building",
-        "plant",
-        "tool",
-        "vehicle",
-        "flag",
-        "a bar chart",
-        "a page of text",
-        "a screenshot",
-        "a photograph",
-        "heart",
-        "arrow",
-        "clock",
-        "person",
-    ],
-    "weapon": ["pistol", "gun", "dagger", "crossed swords", "bomb", "axe weapon"],
-    "gore": ["drop of blood", "skull and crossbones", "coffin", "zombie"],
-    "rude gesture": ["middle finger", "face with symbols on mouth"],
-}
-ALARMING: Mapping[str, frozenset[str]] = {
-    "weapon": frozenset({"water pistol", "kitchen knife", "dagger", "crossed swords", "bomb", "axe"}),
-    "gore": frozenset({"drop of blood", "skull", "skull and crossbones", "coffin", "zombie"}),
-    "rude gesture": frozenset({"middle finger", "face with symbols on mouth"}),
-}
+_WEAPONS = ("water pistol", "pistol", "kitchen knife", "dagger", "crossed swords", "bomb", "axe")
+_GORE = ("drop of blood", "skull", "skull and crossbones", "coffin", "zombie")
+_RUDE = ("middle finger", "face with symbols on mouth")
+ALARMING: Mapping[str, tuple[str, ...]] = {"weapon": _WEAPONS, "gore": _GORE, "rude gesture": _RUDE}
 """Unicode's names by the safety label that they ought to get; every other name ought to be safe."""
 
 
-def label_sets(names: EmojiNames, sheet: Sheet) -> LabelSets:
-    """Return the prompts of every label of the sets content, document and safety."""
-    drawings: dict[str, int] = {}
-    for subject in sheet.subjects:
-        drawings[subject.name] = drawings.get(subject.name, 0) + subject.is_emoji
-    things = [one.name for one in names.every if one.group in _THINGS and drawings.get(one.name, 0) >= _MANY_STYLES]
-    content = {name: [name] for name in sorted(things) if not name.endswith(("oclock", "thirty", "button"))}
-    content["other"] = [f"a picture of a {kind}" for kind in KINDS] + ["face", "person", "symbol"]
-    document = {kind: [f"a {kind}", f"a picture of a {kind}"] for kind in KINDS}
-    document["drawing"] = ["an icon", "clip art", "a drawing of a thing", "emoji"]
-    return {"content": content, "document": document, "safety": _SAFETY}
+def label_sets(names: EmojiNames, sheet: Sheet) -> dict[str, LabelSet]:
+    """Return the sets content, document and safety, of temperature 1."""
+    drawings = Counter(subject.name for subject in sheet.subjects if subject.is_emoji)
+    known = sorted({one.name for one in names.every if not one.has_skin_tone and drawings[one.name] >= _MANY_STYLES})
+    groups = {one.name: one.group for one in names.every}
+    things = [one for one in known if groups[one] in _THINGS and not one.endswith(("oclock", "thirty", "button"))]
+    documents = tuple(f"a picture of a {kind}" for kind in KINDS)
+    alarms = {name for some in ALARMING.values() for name in some}
+    content = {name: (name,) for name in things}
+    content["other"] = (*(one for one in known if one not in content), *documents)
+    document = {kind: (f"a {kind}", f"a picture of a {kind}") for kind in KINDS}
+    document["drawing"] = ("an icon", "clip art", "a drawing of a thing", "emoji")
+    safety = {"safe": (*(one for one in known if one not in alarms), *documents), **ALARMING}
+    return {
+        "content": LabelSet(content, pooling=Pooling.NEAREST),
+        "document": LabelSet(document),
+        "safety": LabelSet(safety, pooling=Pooling.NEAREST),
+    }
 
 
 def fit_temperature(cosines: Floats, answers: NDArray[np.int64], logit_scale: float) -> float:
@@ -91,12 +75,21 @@ def safety_answer(name: str) -> str:
     return next((label for label, names in ALARMING.items() if name in names), "safe")
 
 
-def mean_prompts(embeddings: Floats, prompts: Sequence[Sequence[str]]) -> Floats:
-    """One unit vector a label from the unit vectors of its prompts, all in their order."""
-    ends = np.cumsum([len(texts) for texts in prompts])
-    rows = np.stack([embeddings[end - len(texts) : end].mean(0) for end, texts in zip(ends, prompts, strict=True)])
-    unit: Floats = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-    return unit
+def label_cosines(pictures: Floats, texts: Floats, labels: LabelSet) -> Floats:
+    """How near each label is to each picture, by the set's pooling.
+
+    Args:
+        pictures: Unit vectors, shape (pictures, dimensions).
+        texts: Unit vectors of all prompts, label by label.
+    Returns:
+        Shape (pictures, labels).
+    """
+    parts = np.split(texts, np.cumsum([len(prompts) for prompts in labels.labels.values()])[:-1])
+    if labels.pooling is Pooling.NEAREST:
+        return np.stack([(pictures @ rows.T).max(1) for rows in parts], 1)
+    means = np.stack([rows.mean(0) for rows in parts])
+    cosines: Floats = pictures @ (means / np.linalg.norm(means, axis=1, keepdims=True)).T
+    return cosines
 
 
 def _loss(logits: Floats, answers: NDArray[np.int64]) -> float:

@@ -4,8 +4,8 @@ import hashlib
 import json
 import shutil
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -14,12 +14,12 @@ import torch
 import torch.nn.functional as functional
 from numpy.typing import NDArray
 
+from headworks.intake.image.label_sets import LabelSet, write_label_sets
 from headworks.intake.image.training.labels import (
     Floats,
-    LabelSets,
     calibration_error,
     fit_temperature,
-    mean_prompts,
+    label_cosines,
     safety_answer,
 )
 from headworks.intake.image.training.learn import MEAN, STD
@@ -53,7 +53,7 @@ class Released:
 
 
 def release(
-    model: "open_clip.CLIP", validation: Validation, tokenizer: Path, labels: LabelSets, folder: Path
+    model: "open_clip.CLIP", validation: Validation, tokenizer: Path, labels: Mapping[str, LabelSet], folder: Path
 ) -> Released:
     """Write image.onnx, text.onnx, tokenizer.json, preprocess.json, labels.json and SHA256SUMS into `folder`.
 
@@ -82,8 +82,8 @@ def release(
             "interpolation": "bicubic",
         },
     )
-    sets = {name: {"temperature": temperatures[name], "labels": one} for name, one in labels.items()}
-    _write_json(folder / "labels.json", sets)
+    fitted = {name: replace(one, temperature=temperatures[name]) for name, one in labels.items()}
+    (folder / "labels.json").write_text(write_label_sets(fitted), "utf-8")
     _write_sums(folder)
     return Released(exported, quantized, temperatures, calibration)
 
@@ -122,17 +122,16 @@ def _towers(
 
 @torch.no_grad()
 def _calibrate(
-    model: "open_clip.CLIP", validation: Validation, tokens: Tokens, labels: LabelSets, scale: float
+    model: "open_clip.CLIP", validation: Validation, tokens: Tokens, labels: Mapping[str, LabelSet], scale: float
 ) -> tuple[dict[str, float], dict[str, tuple[float, float]]]:
     emoji, papers = validation.embeddings(model)
     temperatures, errors = {}, {}
     for name, one in labels.items():
-        prompts = list(one.values())
-        texts = [text for some in prompts for text in some]
+        texts = [text for prompts in one.labels.values() for text in prompts]
         found = functional.normalize(model.encode_text(tokens.of(texts)).float(), dim=-1).numpy()
-        known = _known(name, list(one), validation)
+        known = _known(name, list(one.labels), validation)
         pictures = np.concatenate((emoji, papers))[known >= 0]
-        cosines = pictures @ mean_prompts(found, prompts).T
+        cosines = label_cosines(pictures, found, one)
         answers = known[known >= 0]
         temperatures[name] = fit_temperature(cosines, answers, scale)
         errors[name] = (
@@ -146,7 +145,7 @@ def _known(name: str, labels: Sequence[str], validation: Validation) -> NDArray[
     """The right label of every validation picture, -1 where the set has no answer."""
     places = {label: place for place, label in enumerate(labels)}
     if name == "content":
-        answers = [places.get(emoji, -1) for emoji in validation.emoji_names]
+        answers = [places.get(emoji, places["other"]) for emoji in validation.emoji_names]
         answers += [places["other"]] * len(validation.paper_kinds)
     elif name == "document":
         answers = [places["drawing"]] * len(validation.emoji_names)

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from headworks.intake.errors import ModelMissing
-from headworks.intake.image.clip import ClipModel
+from headworks.intake.image.clip import ClipModel, Towers
+from headworks.intake.image.label_sets import LabelSet, Pooling
 from headworks.intake.image.preparation import prepare
-from headworks.intake.models.store import ModelStore
+from headworks.intake.models.store import ModelKind, ModelStore
 from headworks.intake.onnx.provider import OnnxSettings
 from tests.intake.image.clip_model import HOW, SETS, make_store, reference_scores
 from tests.intake.image.pictures import draw
@@ -28,6 +29,17 @@ def test_scores_equal_the_definition_of_clip(tmp_path: Path) -> None:
         scores = [label.score for label in found if label.set_name == name]
         assert scores == sorted(scores, reverse=True)
         assert sum(scores) == pytest.approx(1, abs=1e-6)
+
+
+def test_nearest_prompt_counts_where_a_set_says_so(tmp_path: Path) -> None:
+    """A label that gathers many things is not the middle of them."""
+    towers = Towers.load(make_store(tmp_path).find(ModelKind.CLIP).path, OnnxSettings())
+    labels = {"one": ("a receipt", "a dog"), "other": ("a chart",)}
+    found = ClipModel(towers, {"any": LabelSet(labels, pooling=Pooling.NEAREST)}).labels(PIXELS)
+    cosines = towers.texts([("a receipt",), ("a dog",), ("a chart",)]) @ towers.image(PIXELS)
+    logits = towers.preprocessing.logit_scale * np.array([cosines[:2].max(), cosines[2]])
+    shares = np.exp(logits - logits.max()) / np.exp(logits - logits.max()).sum()
+    assert {one.name: one.score for one in found} == pytest.approx({"one": shares[0], "other": shares[1]}, abs=1e-5)
 
 
 def test_label_without_a_form_is_damage(tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ from headworks.intake.errors import ModelMissing
 from headworks.intake.image.clip import ClipModel
 from headworks.intake.models.errors import PullFailed, SourceUnreachable
 from headworks.intake.models.progress import SilentObserver
-from headworks.intake.models.pull import SHIPS_CLIP, PullChoice, recipes
+from headworks.intake.models.pull import PullChoice, recipes
 from headworks.intake.models.recipe import locked, make
-from headworks.intake.models.shipped import NEEDED, SUMS, ShippedClip, shipped_folder
+from headworks.intake.models.shipped import NEEDED, SUMS, ShippedClip
 from headworks.intake.models.store import ModelKind, ModelStore
 from headworks.intake.onnx.provider import OnnxSettings
 from tests.intake.image.clip_model import make_store
@@ -93,15 +93,7 @@ def test_installation_without_the_model_says_so(tmp_path: Path) -> None:
         build(tmp_path / "store", tmp_path)
 
 
-def test_model_is_pulled_by_default_if_it_ships() -> None:
-    """`SHIPS_CLIP` and the files go together: neither may be forgotten."""
-    assert shipped_folder().is_dir() == SHIPS_CLIP
-    assert any(isinstance(recipe, ShippedClip) for recipe in recipes(PullChoice())) == SHIPS_CLIP
-
-
-@pytest.mark.skipif(SHIPS_CLIP, reason="a model ships")
-@pytest.mark.parametrize("kinds", [{ModelKind.CLIP}, {ModelKind.CLIP, ModelKind.VAD}])
-def test_clip_alone_asks_for_a_name_where_none_ships(kinds: set[ModelKind]) -> None:
-    """Building nothing in silence would look like success."""
-    with pytest.raises(PullFailed, match="--clip"):
-        recipes(PullChoice(kinds=frozenset(kinds)))
+@pytest.mark.parametrize("kinds", [frozenset(ModelKind), frozenset({ModelKind.CLIP})])
+def test_the_shipped_model_is_pulled_by_default(kinds: frozenset[ModelKind]) -> None:
+    """The embedded default sees without a network, and `--only clip` alone builds something."""
+    assert any(isinstance(recipe, ShippedClip) for recipe in recipes(PullChoice(kinds=kinds)))

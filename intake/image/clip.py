@@ -121,7 +121,7 @@ class ClipModel:
         found: list[Label] = []
         for name, one in self._label_sets.items():
             scale = self._towers.preprocessing.logit_scale / one.temperature
-            shares = _softmax(scale * np.array([(rows @ image).max() for rows in self._texts[name]]))
+            shares = _softmax(scale * np.array([(rows @ image).max() for rows in self._texts[name]], np.float32))
             scored = [Label(name, label, float(share)) for label, share in zip(one.labels, shares, strict=True)]
             found += sorted(scored, key=lambda one: -one.score)
         return tuple(found)

@@ -98,16 +98,21 @@ def health(target: str) -> str:
 
 def _wait_serving(process: "subprocess.Popen[bytes]", target: str, started: float, log: Path, console: Console) -> None:
     told: set[str] = set()
+
+    def tell() -> None:
+        for part in _READY.findall(_tail(log)):
+            if part not in told:
+                told.add(part)
+                console.print(f"{part} ready after {time.monotonic() - started:.0f} s", style="dim")
+
     while health(target) != "SERVING":
         if process.poll() is not None:
             raise Mistake(f"The gateway did not start: {_last_word(log)}; see: headworks doctor", FAILED)
         if time.monotonic() - started > START_SECONDS:
             raise Mistake(f"The gateway did not serve within {START_SECONDS:.0f} s; see: headworks doctor", FAILED)
-        for part in _READY.findall(_tail(log)):
-            if part not in told:
-                told.add(part)
-                console.print(f"{part} ready after {time.monotonic() - started:.0f} s", style="dim")
+        tell()
         time.sleep(_POLL_SECONDS)
+    tell()
 
 
 def _last_word(log: Path) -> str:

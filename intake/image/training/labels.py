@@ -32,9 +32,9 @@ def label_sets(names: EmojiNames, sheet: Sheet) -> dict[str, LabelSet]:
     things = [one for one in known if groups[one] in _THINGS and not one.endswith(("oclock", "thirty", "button"))]
     documents = tuple(f"a picture of a {kind}" for kind in KINDS)
     alarms = {name for some in ALARMING.values() for name in some}
-    content = {name: (name,) for name in things}
+    content: dict[str, tuple[str, ...]] = {name: (name,) for name in things}
     content["other"] = (*(one for one in known if one not in content), *documents)
-    document = {kind: (f"a {kind}", f"a picture of a {kind}") for kind in KINDS}
+    document: dict[str, tuple[str, ...]] = {kind: (f"a {kind}", f"a picture of a {kind}") for kind in KINDS}
     document["drawing"] = ("an icon", "clip art", "a drawing of a thing", "emoji")
     safety = {"safe": (*(one for one in known if one not in alarms), *documents), **ALARMING}
     return {

@@ -23,7 +23,7 @@ from headworks.intake.image.label_sets import parse_label_sets
 from headworks.intake.image.training.labels import safety_answer
 from headworks.intake.image.training.names import EmojiNames, held_out
 from headworks.intake.image.training.progress import Progress
-from headworks.intake.image.training.render import Sheet, render_role
+from headworks.intake.image.training.render import Sheet, on_white, render_role
 from headworks.intake.image.training.sets import NAMES, Role, fetch
 from headworks.intake.onnx.provider import OnnxSettings
 
@@ -90,7 +90,7 @@ def _emoji_tasks(cache: Path) -> list[Task]:
 def _zero_shot(
     what: str, names: Sequence[str], style: Sheet, drawn: dict[str, int], top: tuple[int, ...], aim: str
 ) -> Task:
-    pictures = [_on_white(style, drawn[name]) for name in names]
+    pictures = [on_white(style.pixels[drawn[name]]) for name in names]
     return Task(
         what, pictures, tuple((name, f"a picture of {name}") for name in names), np.arange(len(names)), top, aim
     )
@@ -100,7 +100,7 @@ def _pairs(names: Sequence[str], style: Sheet, drawn: dict[str, int]) -> Task:
     """Two drawings side by side; every one of ten names with every one of ten others."""
     chosen = random.Random(_SEED).sample(list(names), 2 * _GRID)
     both = [(left, right) for left in chosen[:_GRID] for right in chosen[_GRID:]]
-    pictures = [np.hstack([_on_white(style, drawn[name]) for name in pair]) for pair in both]
+    pictures = [np.hstack([on_white(style.pixels[drawn[name]]) for name in pair]) for pair in both]
     square = [np.pad(one, ((48, 48), (0, 0), (0, 0)), constant_values=255) for one in pictures]
     prompts = tuple((f"a {left} and a {right}",) for left, right in both)
     return Task("pairs of them, never together", square, prompts, np.arange(len(both)), (1, 5), "/")
@@ -173,11 +173,6 @@ def _timings(folder: Path, pictures: Pictures) -> Table:
             took.append((time.perf_counter() - start) * 1000 / batch)
         table.add_row(str(batch), f"{statistics.median(took[5:]):.2f}", aim)
     return table
-
-
-def _on_white(style: Sheet, row: int) -> NDArray[np.uint8]:
-    drawing = style.pixels[row]
-    return np.asarray(drawing[..., :3] + (255 - drawing[..., 3:]), np.uint8)
 
 
 def _options() -> argparse.Namespace:

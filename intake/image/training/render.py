@@ -72,6 +72,11 @@ def render_role(role: Role, kept_out: Sequence[str], folder: Path, progress: Pro
     return Sheet(subjects, np.load(store, mmap_mode="r"))
 
 
+def on_white(drawings: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """RGBA multiplied by alpha to RGB on a white ground; any leading shape."""
+    return np.asarray(drawings[..., :3] + (255 - drawings[..., 3:]), np.uint8)
+
+
 def _subjects(role: Role, kept_out: Sequence[str], cache: Path) -> Iterator[tuple[Subject, Drawing]]:
     names = EmojiNames.load(fetch(NAMES, cache) / "en")
     countries = country_names(names)

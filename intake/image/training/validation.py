@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from headworks.intake.image.training.batches import is_validation
 from headworks.intake.image.training.kinds import KINDS, Documents
-from headworks.intake.image.training.render import Sheet
+from headworks.intake.image.training.render import Sheet, on_white
 from headworks.intake.image.training.scenes import SIDE, letterbox
 from headworks.intake.image.training.words import Tokens
 
@@ -59,11 +59,6 @@ class Validation:
         return _prepared(torch.cat((self._emoji[: count // 2], self._papers[: count - count // 2]))), self._names[
             :count
         ]
-
-
-def on_white(drawings: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """RGBA multiplied by alpha to RGB on a white ground."""
-    return np.asarray(drawings[..., :3] + (255 - drawings[..., 3:]), np.uint8)
 
 
 def _prepared(pictures: torch.Tensor) -> torch.Tensor:

@@ -7,7 +7,10 @@ from multiprocessing.process import BaseProcess
 
 
 def end_with_parent() -> None:
-    """Leave at once when the parent is gone, SIGKILL included; does nothing in a process that nobody spawned."""
+    """Leave at once when the parent is gone, SIGKILL included; does nothing in a process that nobody spawned.
+
+    vLLM loads its plugins after the core's handshake with its parent, which gives up by itself after five minutes.
+    """
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_leave_after, args=(parent,), daemon=True, name="end-with-parent").start()

@@ -83,12 +83,13 @@ def heard(finding: Heard) -> Text:
 
 
 def seen(finding: Seen) -> RenderableType:
-    """Show a picture's labels and printed lines."""
+    """Show the best label of each set, and a picture's printed lines."""
     size = f"{finding.format.upper()}, {finding.width} x {finding.height} pixels, {len(finding.lines)} printed lines"
     parts: list[RenderableType] = [note(f"seen {finding.part}", printable(size))]
     if finding.labels:
-        best = ", ".join(f"{label.set_name}: {label.name} {label.score:.2f}" for label in finding.labels[:12])
-        parts.append(note("labels", printable(best)))
+        best = {label.set_name: f"{label.name} {label.score:.2f}" for label in reversed(finding.labels)}
+        said = ", ".join(f"{name}: {best[name]}" for name in dict.fromkeys(one.set_name for one in finding.labels))
+        parts.append(note("labels", printable(said)))
     if finding.lines:
         table = grid("printed line", ">confidence", "box (pixels)")
         for line in finding.lines[:_ROWS_SHOWN]:

@@ -74,6 +74,12 @@ def test_a_picture_has_its_size_labels_and_printed_lines() -> None:
     ]
 
 
+def test_a_picture_shows_the_best_label_of_each_set() -> None:
+    """A set may hold hundreds; --json has the others."""
+    labels = (Label("content", "dog", 0.8), Label("content", "cat", 0.1), Label("safety", "safe", 0.99))
+    assert lines_of(render.seen(replace(SEEN, labels=labels)))[1] == "labels     content: dog 0.80, safety: safe 0.99"
+
+
 def test_a_picture_without_words_and_labels_is_one_line() -> None:
     """No empty tables."""
     bare = Seen(1, "webp", 8, 9, (), (), ())

@@ -1,0 +1,1 @@
+"""The image-text model that ships: its files, and its card in README.md."""

@@ -4,10 +4,15 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from headworks.intake.models.store import ModelStore
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+
+# No test asserts a time, and by default Hypothesis would: 200 ms an example.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session")

@@ -85,9 +85,13 @@ async def test_a_failed_call_says_how_long_to_wait(client: HeadworksClient, turn
 
 async def test_an_error_of_the_input_cancels_the_turn(client: HeadworksClient, turns: ScriptedTurns) -> None:
     """A file that fails half-way must not look like a short one."""
+    turns.scenes = (asyncio.Event(),)
+    turns.reads_all = False
 
     async def parts() -> AsyncGenerator[Chunk, None]:
         yield Chunk(Modality.TABLE, b"a,b", is_last=False)
+        # A call that is cancelled before the server took it up is never seen there.
+        await turns.started.wait()
         raise OSError("the disk is gone")
 
     with pytest.raises(OSError, match="the disk is gone"):

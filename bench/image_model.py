@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from headworks.intake.image.clip import ClipModel, Towers
-from headworks.intake.image.label_sets import parse_label_sets
+from headworks.intake.image.label_sets import LabelRows, LabelSet, parse_label_sets
 from headworks.intake.image.training.labels import safety_answer
 from headworks.intake.image.training.names import EmojiNames, held_out
 from headworks.intake.image.training.progress import Progress
@@ -120,17 +120,22 @@ def _document_task() -> Task:
 
 def _ranks(model: Towers, task: Task) -> NDArray[np.int64]:
     """How many names were put before the right one, for each picture."""
-    texts = model.texts(task.prompts)
-    cosines = np.stack([model.image(picture) for picture in task.pictures]) @ texts.T
+    cosines = _cosines(model, task)
     right = cosines[np.arange(len(cosines)), task.answers]
     ranks: NDArray[np.int64] = (cosines > right[:, None]).sum(1)
     return ranks
 
 
+def _cosines(model: Towers, task: Task) -> NDArray[np.float32]:
+    labels = LabelSet({prompts[0]: prompts for prompts in task.prompts})
+    texts = model.texts([text for prompts in task.prompts for text in prompts])
+    images = np.concatenate([model.images([picture]) for picture in task.pictures])
+    return LabelRows(labels, texts).cosines(images)
+
+
 def _confusions(task: Task, model: Towers) -> Table:
     """Right and wrong kinds, the shipped model's."""
-    texts = model.texts(task.prompts)
-    found = (np.stack([model.image(picture) for picture in task.pictures]) @ texts.T).argmax(1)
+    found = _cosines(model, task).argmax(1)
     kinds = [prompts[0].removeprefix("a ") for prompts in task.prompts]
     table = Table(title="Document kinds")
     for column in ("kind", "right", "taken for"):

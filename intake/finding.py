@@ -1,5 +1,7 @@
 """What a preprocessor found out about a part, with the spans that are certain by now."""
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from headworks.intake.span import AudioOrigin, ImageOrigin, Span
@@ -44,6 +46,17 @@ class Label:
     """The label set: "content", "document" or "safety"."""
     name: str
     score: float
+
+
+def best_labels(labels: Iterable[Label], most: int) -> tuple[Label, ...]:
+    """Keep the first `most` labels of each set; they come best first within each."""
+    seen: Counter[str] = Counter()
+    kept = []
+    for label in labels:
+        seen[label.set_name] += 1
+        if seen[label.set_name] <= most:
+            kept.append(label)
+    return tuple(kept)
 
 
 @dataclass(frozen=True, slots=True)

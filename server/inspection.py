@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from headworks.intake.errors import TooLarge
-from headworks.intake.finding import Finding, Label, Seen
+from headworks.intake.finding import Finding, Seen, best_labels
 from headworks.intake.span import Modality
 from headworks.policy.errors import JudgeUnavailable
 from headworks.policy.facts import InputFacts, LabelFact
@@ -131,7 +131,8 @@ def _grown(facts: InputFacts, finding: Finding, sizes: Mapping[Modality, int], t
     confidences = [span.confidence for span in finding.spans if span.confidence is not None]
     if facts.lowest_confidence is not None:
         confidences.append(facts.lowest_confidence)
-    labels = facts.labels + (_best_of_each_set(finding.labels) if isinstance(finding, Seen) else ())
+    best = best_labels(finding.labels, 1) if isinstance(finding, Seen) else ()
+    labels = facts.labels + tuple(LabelFact(label.set_name, label.name, label.score) for label in best)
     return InputFacts(
         modalities=tuple(sorted(modality.value for modality in sizes)),
         bytes_by_modality=tuple(sorted((modality.value, size) for modality, size in sizes.items())),
@@ -139,10 +140,3 @@ def _grown(facts: InputFacts, finding: Finding, sizes: Mapping[Modality, int], t
         lowest_confidence=min(confidences, default=None),
         labels=labels,
     )
-
-
-def _best_of_each_set(labels: tuple[Label, ...]) -> tuple[LabelFact, ...]:
-    best: dict[str, Label] = {}
-    for label in labels:
-        best.setdefault(label.set_name, label)
-    return tuple(LabelFact(label.set_name, label.name, label.score) for label in best.values())

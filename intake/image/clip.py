@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from headworks.intake.errors import ModelMissing
 from headworks.intake.finding import Label
-from headworks.intake.image.label_sets import LabelSet, Pooling, parse_label_sets
+from headworks.intake.image.label_sets import LabelRows, LabelSet, parse_label_sets
 from headworks.intake.image.picture import Pixels
 from headworks.intake.image.preparation import ClipPreprocessing, parse_preprocessing, prepare
 from headworks.intake.image.prompt_tokens import tokenize
@@ -61,36 +61,26 @@ class Towers:
         image, text = (open_session(folder / name, settings) for name in ("image.onnx", "text.onnx"))
         return cls(image, text, folder / "tokenizer.json", preprocessing)
 
-    def image(self, pixels: Pixels) -> Embeddings:
-        """Embed one picture.
+    def images(self, pictures: Sequence[Pixels]) -> Embeddings:
+        """Embed pictures of any sizes in one run.
 
         Args:
-            pixels: RGB, shape (height, width, 3).
+            pictures: RGB, each of shape (height, width, 3).
         Returns:
-            Shape (dimensions,).
+            Shape (pictures, dimensions).
         """
-        unit: Embeddings = self.images([pixels])[0]
-        return unit
-
-    def images(self, pictures: Sequence[Pixels]) -> Embeddings:
-        """Embed pictures of any sizes in one run; shape (pictures, dimensions)."""
         return _embed(self._image, np.concatenate([prepare(pixels, self.preprocessing) for pixels in pictures]))
 
-    def texts(self, prompts: Sequence[tuple[str, ...]]) -> Embeddings:
-        """Embed labels: each is the direction of the mean of its prompts' unit vectors.
+    def texts(self, texts: Sequence[str]) -> Embeddings:
+        """Embed texts; shape (texts, dimensions).
 
-        Returns:
-            Shape (labels, dimensions).
         Raises:
             ModelMissing: tokenizer.json is not there, or damaged.
-        Source:
-            open_clip 3.3.0, zero_shot_classifier.py, build_zero_shot_classifier.
         """
         with _damage_of(self._tokenizer.parent):
-            ids = tokenize(self._tokenizer, [text for texts in prompts for text in texts], self.preprocessing)
-        batches = [_embed(self._text, ids[start : start + _TEXT_BATCH]) for start in range(0, len(ids), _TEXT_BATCH)]
-        ends = np.cumsum([len(texts) for texts in prompts])
-        return _unit(np.stack([one.mean(axis=0) for one in np.split(np.concatenate(batches), ends[:-1])]))
+            ids = tokenize(self._tokenizer, list(texts), self.preprocessing)
+        starts = range(0, len(ids), _TEXT_BATCH)
+        return np.concatenate([_embed(self._text, ids[start : start + _TEXT_BATCH]) for start in starts])
 
 
 class ClipModel:
@@ -100,7 +90,7 @@ class ClipModel:
         self.choice = towers.choice
         self._towers = towers
         self._label_sets = dict(label_sets)
-        self._texts = _text_rows(towers, label_sets)
+        self._rows = _label_rows(towers, label_sets)
 
     @classmethod
     def load(cls, store: ModelStore, settings: OnnxSettings) -> "ClipModel":
@@ -117,11 +107,11 @@ class ClipModel:
 
     def labels(self, pixels: Pixels) -> tuple[Label, ...]:
         """See `ImageTextModel`."""
-        image = self._towers.image(pixels)
+        image = self._towers.images([pixels])
         found: list[Label] = []
         for name, one in self._label_sets.items():
             scale = self._towers.preprocessing.logit_scale / one.temperature
-            shares = _softmax(scale * np.array([(rows @ image).max() for rows in self._texts[name]], np.float32))
+            shares = _softmax(scale * self._rows[name].cosines(image)[0])
             scored = [Label(name, label, float(share)) for label, share in zip(one.labels, shares, strict=True)]
             found += sorted(scored, key=lambda one: -one.score)
         return tuple(found)
@@ -136,24 +126,18 @@ def _damage_of(folder: Path) -> Iterator[None]:
         raise ModelMissing(f"The clip model {folder.name} is damaged ({error}); run: {PULL_COMMAND}") from error
 
 
-def _text_rows(towers: Towers, label_sets: Mapping[str, LabelSet]) -> dict[str, list[Embeddings]]:
-    """One row a label, or one a prompt where the nearest counts; no text is embedded twice."""
-    wanted: dict[str, list[list[tuple[str, ...]]]] = {}
-    for name, one in label_sets.items():
-        each = one.pooling is Pooling.NEAREST
-        wanted[name] = [[(text,) for text in prompts] if each else [prompts] for prompts in one.labels.values()]
-    distinct = list(dict.fromkeys(prompts for labels in wanted.values() for rows in labels for prompts in rows))
+def _label_rows(towers: Towers, label_sets: Mapping[str, LabelSet]) -> dict[str, LabelRows]:
+    """By set; a text that several sets hold is embedded once."""
+    texts = {name: [text for prompts in one.labels.values() for text in prompts] for name, one in label_sets.items()}
+    distinct = list(dict.fromkeys(text for some in texts.values() for text in some))
     found = dict(zip(distinct, towers.texts(distinct), strict=True))
-    return {name: [np.stack([found[one] for one in rows]) for rows in labels] for name, labels in wanted.items()}
+    return {name: LabelRows(one, np.stack([found[text] for text in texts[name]])) for name, one in label_sets.items()}
 
 
 def _embed(session: Session, values: NDArray[Any]) -> Embeddings:
     """Unit vectors, shape (n, dimensions)."""
-    return _unit(session.run({session.input_names[0]: values})[session.output_names[0]].astype(np.float32))
-
-
-def _unit(rows: Embeddings) -> Embeddings:
-    unit: Embeddings = rows / np.maximum(np.linalg.norm(rows, axis=-1, keepdims=True), 1e-12)
+    found = session.run({session.input_names[0]: values})[session.output_names[0]].astype(np.float32)
+    unit: Embeddings = found / np.maximum(np.linalg.norm(found, axis=-1, keepdims=True), 1e-12)
     return unit
 
 

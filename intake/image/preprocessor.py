@@ -1,11 +1,10 @@
 """Pictures in, printed lines and labels out."""
 
-from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass
 
 from headworks.intake.errors import TooLarge
-from headworks.intake.finding import Finding, Label, Seen, TextLine
+from headworks.intake.finding import Finding, Label, Seen, TextLine, best_labels
 from headworks.intake.image.clip import ClipModel, ImageTextModel
 from headworks.intake.image.header import tell_format
 from headworks.intake.image.ocr import OcrModel
@@ -73,17 +72,6 @@ class ImagePreprocessor:
             labels,
             write_spans(self._part, picture, lines, labels),
         )
-
-
-def best_labels(labels: tuple[Label, ...], most: int) -> tuple[Label, ...]:
-    """Keep the first `most` labels of each set; they come best first within each."""
-    seen: Counter[str] = Counter()
-    kept = []
-    for label in labels:
-        seen[label.set_name] += 1
-        if seen[label.set_name] <= most:
-            kept.append(label)
-    return tuple(kept)
 
 
 def write_spans(

@@ -8,7 +8,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from headworks.intake.finding import Heard, Read, Seen
+from headworks.intake.finding import Heard, Read, Seen, best_labels
 from headworks.intake.span import AudioOrigin, ImageOrigin, Origin, Span, TableOrigin, TextOrigin
 from headworks.server.cli.as_json import tokens_per_second
 from headworks.server.steps import Accepted, Finished, Judgement, Normalized
@@ -87,8 +87,8 @@ def seen(finding: Seen) -> RenderableType:
     size = f"{finding.format.upper()}, {finding.width} x {finding.height} pixels, {len(finding.lines)} printed lines"
     parts: list[RenderableType] = [note(f"seen {finding.part}", printable(size))]
     if finding.labels:
-        best = {label.set_name: f"{label.name} {label.score:.2f}" for label in reversed(finding.labels)}
-        said = ", ".join(f"{name}: {best[name]}" for name in dict.fromkeys(one.set_name for one in finding.labels))
+        best = best_labels(finding.labels, 1)
+        said = ", ".join(f"{label.set_name}: {label.name} {label.score:.2f}" for label in best)
         parts.append(note("labels", printable(said)))
     if finding.lines:
         table = grid("printed line", ">confidence", "box (pixels)")

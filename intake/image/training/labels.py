@@ -75,23 +75,6 @@ def safety_answer(name: str) -> str:
     return next((label for label, names in ALARMING.items() if name in names), "safe")
 
 
-def label_cosines(pictures: Floats, texts: Floats, labels: LabelSet) -> Floats:
-    """How near each label is to each picture, by the set's pooling.
-
-    Args:
-        pictures: Unit vectors, shape (pictures, dimensions).
-        texts: Unit vectors of all prompts, label by label.
-    Returns:
-        Shape (pictures, labels).
-    """
-    parts = np.split(texts, np.cumsum([len(prompts) for prompts in labels.labels.values()])[:-1])
-    if labels.pooling is Pooling.NEAREST:
-        return np.stack([(pictures @ rows.T).max(1) for rows in parts], 1)
-    means = np.stack([rows.mean(0) for rows in parts])
-    cosines: Floats = pictures @ (means / np.linalg.norm(means, axis=1, keepdims=True)).T
-    return cosines
-
-
 def _loss(logits: Floats, answers: NDArray[np.int64]) -> float:
     shifted = logits - logits.max(1, keepdims=True)
     picked = shifted[np.arange(len(answers)), answers]

@@ -14,12 +14,11 @@ import torch
 import torch.nn.functional as functional
 from numpy.typing import NDArray
 
-from headworks.intake.image.label_sets import LabelSet, write_label_sets
+from headworks.intake.image.label_sets import LabelRows, LabelSet, write_label_sets
 from headworks.intake.image.training.labels import (
     Floats,
     calibration_error,
     fit_temperature,
-    label_cosines,
     safety_answer,
 )
 from headworks.intake.image.training.learn import MEAN, STD
@@ -131,7 +130,7 @@ def _calibrate(
         found = functional.normalize(model.encode_text(tokens.of(texts)).float(), dim=-1).numpy()
         known = _known(name, list(one.labels), validation)
         pictures = np.concatenate((emoji, papers))[known >= 0]
-        cosines = label_cosines(pictures, found, one)
+        cosines = LabelRows(one, found).cosines(pictures)
         answers = known[known >= 0]
         temperatures[name] = fit_temperature(cosines, answers, scale)
         errors[name] = (

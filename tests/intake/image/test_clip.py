@@ -36,7 +36,7 @@ def test_nearest_prompt_counts_where_a_set_says_so(tmp_path: Path) -> None:
     towers = Towers.load(make_store(tmp_path).find(ModelKind.CLIP).path, OnnxSettings())
     labels = {"one": ("a receipt", "a dog"), "other": ("a chart",)}
     found = ClipModel(towers, {"any": LabelSet(labels, pooling=Pooling.NEAREST)}).labels(PIXELS)
-    cosines = towers.texts([("a receipt",), ("a dog",), ("a chart",)]) @ towers.image(PIXELS)
+    cosines = towers.texts(["a receipt", "a dog", "a chart"]) @ towers.images([PIXELS])[0]
     logits = towers.preprocessing.logit_scale * np.array([cosines[:2].max(), cosines[2]])
     shares = np.exp(logits - logits.max()) / np.exp(logits - logits.max()).sum()
     assert {one.name: one.score for one in found} == pytest.approx({"one": shares[0], "other": shares[1]}, abs=1e-5)

@@ -99,7 +99,7 @@ def test_running_it_needs_no_torch(tmp_path: Path) -> None:
         "from headworks.intake.models.shipped import shipped_folder\n"
         "from headworks.intake.onnx.provider import CPU, OnnxSettings\n"
         "towers = Towers.load(shipped_folder(), OnnxSettings(providers=(CPU,)))\n"
-        "towers.image(numpy.zeros((9, 9, 3), 'uint8')), towers.texts([('a dog',)])\n"
+        "towers.images([numpy.zeros((9, 9, 3), 'uint8')]), towers.texts(['a dog'])\n"
         "print(*sorted({'torch', 'open_clip', 'transformers', 'resvg_py'} & sys.modules.keys()))\n"
     )
     said = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True, cwd=tmp_path)

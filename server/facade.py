@@ -19,10 +19,9 @@ from headworks.intake.table.filters import BadFilter
 from headworks.intake.table.store import TableStore, UnknownTable
 from headworks.intake.work import WorkPool
 from headworks.policy.identity import Caller
-from headworks.server import steps
-from headworks.server.errors import TurnRefused
 from headworks.server.status import status_of
-from headworks.server.turn import TurnRunner, new_turn_id
+from headworks.server.turn.errors import TurnRefused
+from headworks.server.turn.runner import TurnRunner, new_turn_id, steps
 
 
 class TableFacade:

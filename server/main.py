@@ -22,7 +22,6 @@ from headworks.server.clock import SystemClock
 from headworks.server.engine.engine import Engine
 from headworks.server.engine.simulated import SimulatedEngine
 from headworks.server.engine.vllm_local import VllmEngine
-from headworks.server.errors import TurnError
 from headworks.server.facade import TableFacade, TurnFacade
 from headworks.server.flow.meter import Meter
 from headworks.server.flow.permits import Permits
@@ -34,7 +33,8 @@ from headworks.server.readiness import Readiness
 from headworks.server.rpc.server import RpcServer
 from headworks.server.settings import EngineKind, JudgeKind, Settings, is_loopback
 from headworks.server.telemetry import LoadCollector, Telemetry, log_events
-from headworks.server.turn import TurnRunner
+from headworks.server.turn.errors import TurnError
+from headworks.server.turn.runner import TurnRunner
 
 _log = logging.getLogger("headworks.server")
 _SIMULATED_ANSWER = " This answer was made by a timing model; it says nothing, over and over."

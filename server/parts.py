@@ -19,7 +19,7 @@ from headworks.intake.voice.form import AudioEncoding as VoiceEncoding
 from headworks.intake.voice.form import VoiceForm, VoiceSettings
 from headworks.intake.voice.preprocessor import VoiceModels, VoicePreprocessor
 from headworks.intake.work import WorkPool, WorkSettings
-from headworks.server.steps import Setup
+from headworks.server.turn.steps import Setup
 
 
 @dataclass(frozen=True, slots=True)

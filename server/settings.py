@@ -25,7 +25,7 @@ from headworks.server.http.settings import HttpSettings
 from headworks.server.parts import IntakeSettings
 from headworks.server.rpc.server import RpcSettings
 from headworks.server.telemetry import TelemetrySettings
-from headworks.server.turn import TurnSettings
+from headworks.server.turn.runner import TurnSettings
 
 ENVIRONMENT_PREFIX = "HEADWORKS_"
 _NOT_SETTINGS = re.compile(r"HEADWORKS_(TARGET|API_KEY|SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_\w+)?)")

@@ -7,7 +7,7 @@ from grpc import StatusCode
 from headworks.intake.errors import BadMedia, ModelMissing, TooLarge
 from headworks.intake.table.store import UnknownTable
 from headworks.policy.errors import JudgeUnavailable, UnknownCaller
-from headworks.server.errors import (
+from headworks.server.turn.errors import (
     BadRequest,
     Draining,
     EngineBroken,

@@ -17,8 +17,8 @@ from prometheus_client.registry import Collector
 from headworks.policy.question import Stage
 from headworks.server.engine.engine import Engine
 from headworks.server.flow.permits import Permits
-from headworks.server.observer import Outcome, TurnRecord
-from headworks.server.steps import Judgement
+from headworks.server.turn.record import Outcome, TurnRecord
+from headworks.server.turn.steps import Judgement
 
 _log = logging.getLogger("headworks.turn")
 _BATCH_SPANS = 512

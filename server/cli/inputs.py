@@ -8,7 +8,7 @@ from pathlib import Path
 
 from headworks.intake.span import Modality
 from headworks.server.cli.mistake import Mistake
-from headworks.server.steps import AudioEncoding, Chunk, VoiceSetup
+from headworks.server.turn.steps import AudioEncoding, Chunk, VoiceSetup
 
 CHUNK_BYTES = 64 * 1024
 """Of one message; the contract's "64 KiB and less keep the stream lively"."""

@@ -18,7 +18,7 @@ from headworks.server.cli.options import DEFAULT_TARGET, Connection
 from headworks.server.cli.render import out
 from headworks.server.cli.turn_view import TurnView, view_for
 from headworks.server.rpc.client import CallFailed, HeadworksClient
-from headworks.server.steps import Setup
+from headworks.server.turn.steps import Setup
 
 TIMEOUT_SECONDS = 120.0
 """Of a turn; a small model on two cores answers within a few seconds, a big prompt may take a minute."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headworks.server.engine.engine import EngineLoad, EngineRequest, FinishReason, Piece, PromptChunk, Sampling
-from headworks.server.errors import EngineBroken, EngineUnavailable
+from headworks.server.turn.errors import EngineBroken, EngineUnavailable
 
 if TYPE_CHECKING:
     from vllm.engine.protocol import StreamingInput

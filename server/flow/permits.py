@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from headworks.server.errors import Draining, TooMany
+from headworks.server.turn.errors import Draining, TooMany
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from google.rpc.status_pb2 import Status as StatusMessage
 from headworks.policy.identity import Identifier
 from headworks.server.peer import is_forwarded, joined
 from headworks.server.status import Status, internal_status, status_of
-from headworks.server.steps import Visit
+from headworks.server.turn.steps import Visit
 
 ERROR_DOMAIN = "headworks"
 TURN_ID_KEY = "headworks-turn-id"

@@ -19,7 +19,7 @@ from headworks.server.rpc.client_messages import (
     normalized_reply,
     setup_message,
 )
-from headworks.server.steps import Chunk, Event, Normalized, Setup
+from headworks.server.turn.steps import Chunk, Event, Normalized, Setup
 from headworks.v1 import turn_pb2 as pb
 from headworks.v1.turn_pb2_grpc import TurnServiceStub
 

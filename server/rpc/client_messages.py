@@ -7,7 +7,7 @@ from headworks.intake.span import AudioOrigin, ImageOrigin, Modality, Origin, Sp
 from headworks.policy.trust import Trust
 from headworks.policy.verdict import Obligations, Verdict
 from headworks.server.engine.engine import FinishReason
-from headworks.server.steps import (
+from headworks.server.turn.steps import (
     Accepted,
     AudioEncoding,
     Chunk,

@@ -2,8 +2,8 @@
 
 from headworks.intake.errors import TooLarge
 from headworks.intake.span import Modality
-from headworks.server.errors import BadRequest
-from headworks.server.steps import AudioEncoding, Chunk, EndOfInput, Setup, Step, VoiceSetup
+from headworks.server.turn.errors import BadRequest
+from headworks.server.turn.steps import AudioEncoding, Chunk, EndOfInput, Setup, Step, VoiceSetup
 from headworks.v1 import turn_pb2 as pb
 
 MAX_TEXT_BYTES = 64 * 1024

@@ -27,10 +27,10 @@ from headworks.server.clock import Clock, SystemClock
 from headworks.server.engine.engine import Engine
 from headworks.server.flow.meter import Meter
 from headworks.server.flow.permits import FlowSettings, Permits
-from headworks.server.observer import SilentObserver, TurnObserver, TurnRecord
 from headworks.server.rpc.server import RpcServer, RpcSettings
-from headworks.server.steps import Setup
-from headworks.server.turn import TurnRunner, TurnSettings
+from headworks.server.turn.record import SilentObserver, TurnObserver, TurnRecord
+from headworks.server.turn.runner import TurnRunner, TurnSettings
+from headworks.server.turn.steps import Setup
 from headworks.v1 import turn_pb2 as pb
 from headworks.v1.turn_pb2_grpc import TurnServiceStub
 from tests.fakes.engines import TalkingEngine

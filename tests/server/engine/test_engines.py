@@ -10,7 +10,7 @@ from headworks.server.clock import SystemClock
 from headworks.server.engine.engine import Engine, EngineRequest, FinishReason, Sampling
 from headworks.server.engine.simulated import SimulatedEngine, SimulatedSettings
 from headworks.server.engine.vllm_local import VllmEngine, VllmSettings
-from headworks.server.errors import EngineBroken, EngineUnavailable
+from headworks.server.turn.errors import EngineBroken, EngineUnavailable
 from tests.contracts.engine import answer, check_engine, chunks
 from tests.fakes.engines import FailingEngine, TalkingEngine
 

@@ -12,9 +12,9 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from headworks.policy.credentials import ApiKeyIdentifier, CredentialSettings
 from headworks.policy.identity import AuthenticatedBy, Caller
-from headworks.server.errors import Draining, TurnTimedOut
 from headworks.server.rpc.server import SERVICE_NAME, RpcServer, RpcSettings
-from headworks.server.steps import EndOfInput, Event, Step, Visit
+from headworks.server.turn.errors import Draining, TurnTimedOut
+from headworks.server.turn.steps import EndOfInput, Event, Step, Visit
 from headworks.v1.turn_pb2_grpc import TurnServiceStub
 from tests.server.edge import Edge, edge, failure_of, held_open, setup, turn
 from tests.server.rpc.watching import as_normalize, next_event, settled, until, watched

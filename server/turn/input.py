@@ -10,8 +10,8 @@ from headworks.intake.finding import Finding
 from headworks.intake.preprocessor import Preprocessor
 from headworks.intake.span import Modality
 from headworks.server.clock import Clock
-from headworks.server.errors import OutOfOrder, TurnTimedOut
-from headworks.server.steps import AudioEncoding, Chunk, EndOfInput, Setup, Step
+from headworks.server.turn.errors import OutOfOrder, TurnTimedOut
+from headworks.server.turn.steps import AudioEncoding, Chunk, EndOfInput, Setup, Step
 
 Handle = Callable[[Finding], Awaitable[None]]
 OpenPart = Callable[[Modality, int], Preprocessor]

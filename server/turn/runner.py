@@ -19,17 +19,17 @@ from headworks.policy.errors import JudgeUnavailable
 from headworks.policy.judge import Judge
 from headworks.policy.trust import TrustSettings
 from headworks.policy.verdict import Obligations
-from headworks.server.answer import Answer, AnswerSettings, Sink
 from headworks.server.clock import Clock
 from headworks.server.engine.engine import Engine, EngineRequest, FinishReason, Sampling
-from headworks.server.errors import BadRequest, OutOfOrder, TurnRefused, TurnTimedOut, UnknownModel
 from headworks.server.flow.meter import Meter
 from headworks.server.flow.permits import Permits
-from headworks.server.input import InputSettings, TurnInput, expect_no_more, next_step
-from headworks.server.inspection import Inspection
-from headworks.server.observer import Outcome, TurnObserver, TurnRecord
-from headworks.server.prompt_feed import PromptFeed
-from headworks.server.steps import Accepted, Finished, Found, Normalized, Setup, Step, Timings, Usage, Visit
+from headworks.server.turn.answer import Answer, AnswerSettings, Sink
+from headworks.server.turn.errors import BadRequest, OutOfOrder, TurnRefused, TurnTimedOut, UnknownModel
+from headworks.server.turn.feed import PromptFeed
+from headworks.server.turn.input import InputSettings, TurnInput, expect_no_more, next_step
+from headworks.server.turn.inspection import Inspection
+from headworks.server.turn.record import Outcome, TurnObserver, TurnRecord
+from headworks.server.turn.steps import Accepted, Finished, Found, Normalized, Setup, Step, Timings, Usage, Visit
 
 
 @dataclass(frozen=True, slots=True)

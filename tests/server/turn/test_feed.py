@@ -2,7 +2,7 @@
 
 import asyncio
 
-from headworks.server.prompt_feed import PromptFeed
+from headworks.server.turn.feed import PromptFeed
 
 
 async def test_waiting_chunks_come_as_one() -> None:

@@ -13,9 +13,9 @@ from headworks.policy.question import Question, Stage
 from headworks.policy.trust import TrustSettings, assess
 from headworks.policy.verdict import Verdict
 from headworks.server.clock import Clock
-from headworks.server.errors import TurnRefused
-from headworks.server.observer import TurnObserver, TurnRecord
-from headworks.server.steps import Judgement, Setup, Visit
+from headworks.server.turn.errors import TurnRefused
+from headworks.server.turn.record import TurnObserver, TurnRecord
+from headworks.server.turn.steps import Judgement, Setup, Visit
 
 
 class Inspection:

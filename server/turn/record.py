@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from headworks.policy.question import Stage
-from headworks.server.steps import Judgement, Timings, Usage
+from headworks.server.turn.steps import Judgement, Timings, Usage
 
 
 class Outcome(StrEnum):

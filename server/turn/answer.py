@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from headworks.intake.tokenizer import TextDecoder
 from headworks.server.clock import Clock
 from headworks.server.engine.engine import Engine, EngineRequest, FinishReason
-from headworks.server.errors import EngineBroken, EngineUnavailable, TurnTimedOut
-from headworks.server.prompt_feed import PromptFeed
-from headworks.server.steps import Delta, Event
+from headworks.server.turn.errors import EngineBroken, EngineUnavailable, TurnTimedOut
+from headworks.server.turn.feed import PromptFeed
+from headworks.server.turn.steps import Delta, Event
 
 Sink = Callable[[Event], Awaitable[None]]
 """Gives one event to the caller; waits while the caller does not read."""

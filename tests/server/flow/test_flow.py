@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from headworks.policy.verdict import Obligations
-from headworks.server.errors import Draining, TooMany
 from headworks.server.flow.meter import Meter
 from headworks.server.flow.permits import FlowSettings, Permits
+from headworks.server.turn.errors import Draining, TooMany
 from tests.fakes.clocks import HandClock
 
 

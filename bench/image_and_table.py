@@ -47,7 +47,7 @@ class Measured:
 
 def measure_images(store: ModelStore, repeats: int) -> list[Measured]:
     """The demo receipt and a page-sized scan, PNG; rapidocr with the same sessions is the ceiling."""
-    receipt = (resources.files("headworks.server.demo") / "receipt.png").read_bytes()
+    receipt = (resources.files("headworks.server.cli.demo") / "receipt.png").read_bytes()
     ocr = OcrModel.load(store, OnnxSettings())
     pictures = (("receipt 480 x 372", receipt), ("page 1240 x 1754", _page(receipt)))
     return [_measure_image(name, data, ocr, repeats) for name, data in pictures]

@@ -45,7 +45,7 @@ def measure_voice(store: ModelStore, repeats: int) -> list[Measured]:
     settings = OnnxSettings()
     models, model = VoiceModels.load(store, settings), packaged_model()
     torch.set_num_threads(settings.intra_op_threads)
-    question = (resources.files("headworks.server.demo") / "question.flac").read_bytes()
+    question = (resources.files("headworks.server.cli.demo") / "question.flac").read_bytes()
     samples, _ = soundfile.read(io.BytesIO(question), dtype="float32")
     sentences = np.concatenate([samples, np.zeros(_PAUSE_SECONDS * SAMPLE_RATE_HERTZ, np.float32)] * _SENTENCES)
     cases: list[tuple[str, bytes, VoiceForm, int]] = [

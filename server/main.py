@@ -32,7 +32,7 @@ from headworks.server.parts import IntakeParts
 from headworks.server.readiness import Readiness
 from headworks.server.rpc.server import RpcServer
 from headworks.server.settings import EngineKind, JudgeKind, Settings, is_loopback
-from headworks.server.telemetry import LoadCollector, Telemetry, log_events
+from headworks.server.telemetry.telemetry import LoadCollector, Telemetry, log_events
 from headworks.server.turn.errors import TurnError
 from headworks.server.turn.runner import TurnRunner
 

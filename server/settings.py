@@ -24,7 +24,7 @@ from headworks.server.flow.permits import FlowSettings
 from headworks.server.http.settings import HttpSettings
 from headworks.server.parts import IntakeSettings
 from headworks.server.rpc.server import RpcSettings
-from headworks.server.telemetry import TelemetrySettings
+from headworks.server.telemetry.telemetry import TelemetrySettings
 from headworks.server.turn.runner import TurnSettings
 
 ENVIRONMENT_PREFIX = "HEADWORKS_"

@@ -10,8 +10,8 @@ from grpc_reflection.v1alpha import reflection
 from headworks.policy.identity import Identifier
 from headworks.server.rpc.interceptor import TurnInterceptor
 from headworks.server.rpc.servicer import TurnService
-from headworks.server.tls import require_pair, server_context
 from headworks.server.turn.runner import TurnRunner
+from headworks.server.visit.tls import require_pair, server_context
 from headworks.v1 import turn_pb2
 from headworks.v1.turn_pb2_grpc import add_TurnServiceServicer_to_server
 

@@ -16,7 +16,7 @@ from headworks.server.clock import SystemClock
 from headworks.server.engine.simulated import SimulatedEngine, SimulatedSettings
 from headworks.server.flow.permits import FlowSettings
 from headworks.server.rpc.server import SERVICE_NAME, RpcSettings
-from headworks.server.telemetry import Telemetry, TelemetrySettings
+from headworks.server.telemetry.telemetry import Telemetry, TelemetrySettings
 from headworks.server.turn.answer import AnswerSettings
 from headworks.server.turn.input import InputSettings
 from headworks.server.turn.record import Outcome

@@ -15,7 +15,7 @@ from headworks.intake.onnx.provider import OnnxSettings
 from headworks.intake.span import ImageOrigin
 from tests.intake.image.pictures import draw
 
-RECEIPT = (resources.files("headworks.server.demo") / "receipt.png").read_bytes()
+RECEIPT = (resources.files("headworks.server.cli.demo") / "receipt.png").read_bytes()
 
 
 @pytest.fixture(scope="module")

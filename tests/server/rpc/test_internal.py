@@ -15,7 +15,7 @@ from headworks.policy.question import Question
 from headworks.policy.verdict import Verdict
 from headworks.server.engine.engine import EngineRequest, Piece
 from headworks.server.status import INTERNAL_TEXT
-from headworks.server.telemetry import EventFormatter, Telemetry, TelemetrySettings
+from headworks.server.telemetry.telemetry import EventFormatter, Telemetry, TelemetrySettings
 from headworks.server.turn.record import TurnRecord
 from headworks.server.turn.steps import Setup
 from tests.fakes.engines import TalkingEngine

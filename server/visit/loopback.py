@@ -4,7 +4,7 @@ from ipaddress import ip_address
 
 from starlette.requests import Request
 
-from headworks.server.peer import is_forwarded
+from headworks.server.visit.forwarding import is_forwarded
 
 
 def is_loopback_peer(request: Request) -> bool:

@@ -1,4 +1,4 @@
-"""Draw receipt.png, the demo turn's picture: python server/demo/draw_receipt.py"""
+"""Draw receipt.png, the demo turn's picture: python server/cli/demo/draw_receipt.py"""
 
 from pathlib import Path
 

@@ -8,7 +8,7 @@ import pytest
 
 from headworks.intake.errors import TooLarge
 from headworks.intake.span import Modality
-from headworks.server.rpc.client import CallFailed, HeadworksClient
+from headworks.server.client.client import CallFailed, HeadworksClient
 from headworks.server.turn.errors import Draining
 from headworks.server.turn.steps import AudioEncoding, Chunk, Delta, Setup, VoiceSetup
 from headworks.v1.turn_pb2_grpc import add_TurnServiceServicer_to_server

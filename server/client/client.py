@@ -11,7 +11,7 @@ from google.rpc.error_details_pb2 import ErrorInfo, RetryInfo
 from google.rpc.status_pb2 import Status as StatusMessage
 from grpc._cython import cygrpc  # type: ignore[attr-defined]  # for its InternalError, see _write
 
-from headworks.server.rpc.client_messages import (
+from headworks.server.client.messages import (
     UnknownReply,
     converse_chunk,
     event_from,

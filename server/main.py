@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector,
 
 from headworks.graphql.schema import Graph
 from headworks.intake.errors import IntakeError
+from headworks.intake.intake import IntakeParts
 from headworks.intake.models.store import ModelKind, ModelStore, StoredModel
 from headworks.policy.bundles.bundle import Bundle, build_bundle
 from headworks.policy.credentials import ApiKeyIdentifier
@@ -28,7 +29,6 @@ from headworks.server.flow.permits import Permits
 from headworks.server.http.access_log import AccessLog
 from headworks.server.http.app import HttpParts, build_app
 from headworks.server.http.server import HttpServer
-from headworks.server.parts import IntakeParts
 from headworks.server.readiness import Readiness
 from headworks.server.rpc.server import RpcServer
 from headworks.server.settings import EngineKind, JudgeKind, Settings, is_loopback

@@ -14,6 +14,7 @@ from typing import Any, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 
 from headworks.graphql.settings import GraphqlSettings
+from headworks.intake.intake import IntakeSettings
 from headworks.policy.credentials import CredentialSettings
 from headworks.policy.opa import OpaSettings
 from headworks.policy.regorus import RegorusSettings
@@ -22,7 +23,6 @@ from headworks.server.engine.simulated import SimulatedSettings
 from headworks.server.engine.vllm_local import VllmSettings
 from headworks.server.flow.permits import FlowSettings
 from headworks.server.http.settings import HttpSettings
-from headworks.server.parts import IntakeSettings
 from headworks.server.rpc.server import RpcSettings
 from headworks.server.telemetry.telemetry import TelemetrySettings
 from headworks.server.turn.runner import TurnSettings

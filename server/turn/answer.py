@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 
-from headworks.intake.tokenizer import TextDecoder
+from headworks.intake.prompt.tokenizer import TextDecoder
 from headworks.server.clock import Clock
 from headworks.server.engine.engine import Engine, EngineRequest, FinishReason
 from headworks.server.turn.errors import EngineBroken, EngineUnavailable, TurnTimedOut

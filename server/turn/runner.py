@@ -12,9 +12,9 @@ from typing import Protocol
 from headworks.intake.errors import BadMedia, TooLarge
 from headworks.intake.finding import Finding
 from headworks.intake.preprocessor import Preprocessor
-from headworks.intake.prompt import PromptWriter
+from headworks.intake.prompt.tokenizer import TextDecoder
+from headworks.intake.prompt.writer import PromptWriter
 from headworks.intake.span import Modality, Span
-from headworks.intake.tokenizer import TextDecoder
 from headworks.policy.errors import JudgeUnavailable
 from headworks.policy.judge import Judge
 from headworks.policy.trust import TrustSettings

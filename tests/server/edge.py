@@ -12,13 +12,13 @@ from google.rpc.error_details_pb2 import ErrorInfo, RetryInfo
 from google.rpc.status_pb2 import Status
 
 from headworks.intake.preprocessor import Preprocessor
-from headworks.intake.prompt import ChatTemplate, PromptSettings, PromptWriter
+from headworks.intake.prompt.tokenizer import ModelTokenizer, TextDecoder
+from headworks.intake.prompt.writer import ChatTemplate, PromptSettings, PromptWriter
 from headworks.intake.span import Modality
 from headworks.intake.table.preprocessor import TablePreprocessor
 from headworks.intake.table.settings import TableSettings
 from headworks.intake.table.store import TableStore, TableStoreSettings
 from headworks.intake.text import TextPreprocessor, TextSettings
-from headworks.intake.tokenizer import ModelTokenizer, TextDecoder
 from headworks.intake.work import WorkPool, WorkSettings
 from headworks.policy.credentials import ApiKeyIdentifier, CredentialSettings
 from headworks.policy.judge import Judge

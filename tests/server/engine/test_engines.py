@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from headworks.intake.models.store import ModelKind, ModelStore
-from headworks.intake.tokenizer import ModelTokenizer
+from headworks.intake.prompt.tokenizer import ModelTokenizer
 from headworks.server.clock import SystemClock
 from headworks.server.engine.engine import Engine, EngineRequest, FinishReason, Sampling
 from headworks.server.engine.simulated import SimulatedEngine, SimulatedSettings

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from headworks.intake.errors import ModelMissing, TooLarge
 from headworks.intake.models.store import ModelKind, ModelStore
-from headworks.intake.prompt import ChatTemplate, PromptSettings, PromptWriter
+from headworks.intake.prompt.tokenizer import ModelTokenizer
+from headworks.intake.prompt.writer import ChatTemplate, PromptSettings, PromptWriter
 from headworks.intake.span import AudioOrigin, ImageOrigin, Modality, Origin, Span, TableOrigin, TextOrigin
-from headworks.intake.tokenizer import ModelTokenizer
 from tests.fakes.tokenizers import CHATML, make_spec
 
 SPECIAL = {"bos_token": "<|im_start|>", "eos_token": "<|im_end|>"}

@@ -13,9 +13,9 @@ from jinja2 import TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from headworks.intake.errors import ModelMissing, TooLarge
-from headworks.intake.prompt_frame import PromptFrame, PromptShape, Segment
+from headworks.intake.prompt.frame import PromptFrame, PromptShape, Segment
+from headworks.intake.prompt.tokenizer import IncrementalTokenizer, ModelTokenizer
 from headworks.intake.span import Modality, Span, TextOrigin
-from headworks.intake.tokenizer import IncrementalTokenizer, ModelTokenizer
 
 _MEND = "run `headworks models pull`"
 _SYSTEM_MARK = "\ue000system\ue001"

@@ -8,7 +8,7 @@ from typing import Any
 from tokenizers import Tokenizer
 
 from headworks.intake.errors import ModelMissing
-from headworks.intake.pretokens import certain_length, composed_end, count_borders, has_final_cuts
+from headworks.intake.prompt.pretokens import certain_length, composed_end, count_borders, has_final_cuts
 
 _MEND = "run `headworks models pull`"
 

@@ -8,13 +8,13 @@ from headworks.intake.image.preprocessor import ImageModels, ImagePreprocessor
 from headworks.intake.models.store import ModelStore, StoredModel
 from headworks.intake.onnx.provider import OnnxSettings
 from headworks.intake.preprocessor import Preprocessor
-from headworks.intake.prompt import ChatTemplate, PromptSettings, PromptWriter
+from headworks.intake.prompt.tokenizer import ModelTokenizer, TextDecoder
+from headworks.intake.prompt.writer import ChatTemplate, PromptSettings, PromptWriter
 from headworks.intake.span import Modality
 from headworks.intake.table.preprocessor import TablePreprocessor
 from headworks.intake.table.settings import TableSettings
 from headworks.intake.table.store import TableStore, TableStoreSettings
 from headworks.intake.text import TextPreprocessor, TextSettings
-from headworks.intake.tokenizer import ModelTokenizer, TextDecoder
 from headworks.intake.voice.form import AudioEncoding as VoiceEncoding
 from headworks.intake.voice.form import VoiceForm, VoiceSettings
 from headworks.intake.voice.preprocessor import VoiceModels, VoicePreprocessor

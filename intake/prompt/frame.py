@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
 
-from headworks.intake.tokenizer import ModelTokenizer
+from headworks.intake.prompt.tokenizer import ModelTokenizer
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ import numpy as np
 import soundfile
 
 from bench.image_and_table import CHUNK_BYTES, Measured
+from headworks.intake.build.whisper.recipe import packaged_model
 from headworks.intake.models.store import ModelStore
-from headworks.intake.models.whisper_recipe import packaged_model
 from headworks.intake.onnx.provider import OnnxSettings
 from headworks.intake.voice.form import SAMPLE_RATE_HERTZ, AudioEncoding, VoiceForm, VoiceSettings
 from headworks.intake.voice.preprocessor import VoiceModels, VoicePreprocessor

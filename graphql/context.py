@@ -7,7 +7,7 @@ from strawberry.dataloader import DataLoader
 
 from headworks.graphql.ports import Tables, TableView, Turns
 from headworks.graphql.settings import GraphqlSettings
-from headworks.policy.identity import Caller
+from headworks.policy.identity.caller import Caller
 
 
 class RequestContext:

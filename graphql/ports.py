@@ -5,7 +5,7 @@ from typing import Protocol
 
 from headworks.intake.finding import TableProfile
 from headworks.intake.table.filters import Filter
-from headworks.policy.identity import Caller
+from headworks.policy.identity.caller import Caller
 from headworks.policy.verdict import Verdict
 
 

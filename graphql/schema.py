@@ -20,7 +20,7 @@ from headworks.graphql.ports import GraphqlObserver, ResolverFault, Tables, Turn
 from headworks.graphql.settings import GraphqlSettings
 from headworks.graphql.tables import Table, TableNotFound, TableResult
 from headworks.graphql.turns import TurnFailed, TurnFinished, TurnInput, TurnRefused, TurnResult, turn_result
-from headworks.policy.identity import Caller
+from headworks.policy.identity.caller import Caller
 
 FEDERATION: Literal["2.3"] = "2.3"
 """@key and @shareable need 2.0; a version that routers have known for years."""

@@ -18,7 +18,7 @@ from headworks.intake.span import Modality
 from headworks.intake.table.filters import BadFilter
 from headworks.intake.table.store import TableStore, UnknownTable
 from headworks.intake.work import WorkPool
-from headworks.policy.identity import Caller
+from headworks.policy.identity.caller import Caller
 from headworks.server.status import status_of
 from headworks.server.turn.errors import TurnRefused
 from headworks.server.turn.runner import TurnRunner, new_turn_id, steps

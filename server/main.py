@@ -14,8 +14,8 @@ from headworks.intake.errors import IntakeError
 from headworks.intake.intake import IntakeParts
 from headworks.intake.models.store import ModelKind, ModelStore, StoredModel
 from headworks.policy.bundles.bundle import Bundle, build_bundle
-from headworks.policy.credentials import ApiKeyIdentifier
 from headworks.policy.errors import PolicyError
+from headworks.policy.identity.api_keys import ApiKeyIdentifier
 from headworks.policy.judge import Judge
 from headworks.policy.opa import OpaJudge
 from headworks.policy.regorus import RegorusJudge
@@ -24,8 +24,8 @@ from headworks.server.engine.engine import Engine
 from headworks.server.engine.simulated import SimulatedEngine
 from headworks.server.engine.vllm_local import VllmEngine
 from headworks.server.facade import TableFacade, TurnFacade
+from headworks.server.flow.admission import Permits
 from headworks.server.flow.meter import Meter
-from headworks.server.flow.permits import Permits
 from headworks.server.http.access_log import AccessLog
 from headworks.server.http.app import HttpParts, build_app
 from headworks.server.http.server import HttpServer

@@ -15,13 +15,13 @@ from pydantic import TypeAdapter, ValidationError
 
 from headworks.graphql.settings import GraphqlSettings
 from headworks.intake.intake import IntakeSettings
-from headworks.policy.credentials import CredentialSettings
+from headworks.policy.identity.api_keys import CredentialSettings
 from headworks.policy.opa import OpaSettings
 from headworks.policy.regorus import RegorusSettings
-from headworks.policy.trust import TrustSettings
+from headworks.policy.trust.assess import TrustSettings
 from headworks.server.engine.simulated import SimulatedSettings
 from headworks.server.engine.vllm_local import VllmSettings
-from headworks.server.flow.permits import FlowSettings
+from headworks.server.flow.admission import FlowSettings
 from headworks.server.http.settings import HttpSettings
 from headworks.server.rpc.server import RpcSettings
 from headworks.server.telemetry.telemetry import TelemetrySettings

@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from headworks.policy.errors import UnknownCaller
-from headworks.policy.identity import Caller, Identifier
+from headworks.policy.identity.caller import Caller, Identifier
 from headworks.server.http.replies import refusal
 from headworks.server.http.settings import HttpSettings
 from headworks.server.visit.forwarding import joined

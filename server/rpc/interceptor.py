@@ -8,7 +8,7 @@ from typing import Any
 
 import grpc
 
-from headworks.policy.identity import Identifier
+from headworks.policy.identity.caller import Identifier
 from headworks.server.rpc.call import TURN_ID_KEY, Context, fail, visit_of
 from headworks.server.turn.runner import new_turn_id
 from headworks.server.turn.steps import Visit

@@ -7,7 +7,7 @@ import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
-from headworks.policy.identity import Identifier
+from headworks.policy.identity.caller import Identifier
 from headworks.server.rpc.interceptor import TurnInterceptor
 from headworks.server.rpc.servicer import TurnService
 from headworks.server.turn.runner import TurnRunner

@@ -16,7 +16,7 @@ from prometheus_client.registry import Collector
 
 from headworks.policy.question import Stage
 from headworks.server.engine.engine import Engine
-from headworks.server.flow.permits import Permits
+from headworks.server.flow.admission import Permits
 from headworks.server.turn.record import Outcome, TurnRecord
 from headworks.server.turn.steps import Judgement
 

@@ -10,7 +10,7 @@ from headworks.policy.errors import JudgeUnavailable
 from headworks.policy.facts import InputFacts, LabelFact
 from headworks.policy.judge import Judge
 from headworks.policy.question import Question, Stage
-from headworks.policy.trust import TrustSettings, assess
+from headworks.policy.trust.assess import TrustSettings, assess
 from headworks.policy.verdict import Verdict
 from headworks.server.clock import Clock
 from headworks.server.turn.errors import TurnRefused

@@ -17,12 +17,12 @@ from headworks.intake.prompt.writer import PromptWriter
 from headworks.intake.span import Modality, Span
 from headworks.policy.errors import JudgeUnavailable
 from headworks.policy.judge import Judge
-from headworks.policy.trust import TrustSettings
+from headworks.policy.trust.assess import TrustSettings
 from headworks.policy.verdict import Obligations
 from headworks.server.clock import Clock
 from headworks.server.engine.engine import Engine, EngineRequest, FinishReason, Sampling
+from headworks.server.flow.admission import Permits
 from headworks.server.flow.meter import Meter
-from headworks.server.flow.permits import Permits
 from headworks.server.turn.answer import Answer, AnswerSettings, Sink
 from headworks.server.turn.errors import BadRequest, OutOfOrder, TurnRefused, TurnTimedOut, UnknownModel
 from headworks.server.turn.feed import PromptFeed

@@ -6,8 +6,8 @@ from enum import StrEnum
 
 from headworks.intake.finding import Finding
 from headworks.intake.span import Modality, Span
-from headworks.policy.identity import Caller
-from headworks.policy.trust import Trust
+from headworks.policy.identity.caller import Caller
+from headworks.policy.trust.assess import Trust
 from headworks.policy.verdict import Verdict
 from headworks.server.engine.engine import FinishReason
 

@@ -17,7 +17,7 @@ from headworks.graphql.ports import (
 )
 from headworks.intake.finding import Column, TableProfile
 from headworks.intake.table.filters import Filter, Operator
-from headworks.policy.identity import AuthenticatedBy, Caller
+from headworks.policy.identity.caller import AuthenticatedBy, Caller
 from headworks.policy.verdict import Verdict
 
 ADA = Caller(tenant="acme", subject="ada", authenticated_by=AuthenticatedBy.API_KEY)

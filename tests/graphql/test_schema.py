@@ -9,7 +9,7 @@ from headworks.graphql.ports import Failed, Refused, Turns
 from headworks.graphql.schema import MASKED, Graph, GraphqlRequest
 from headworks.graphql.sdl import subgraph_sdl
 from headworks.graphql.settings import GraphqlSettings
-from headworks.policy.identity import Caller
+from headworks.policy.identity.caller import Caller
 from tests.fakes.graph import (
     ADA,
     BOB,

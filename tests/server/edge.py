@@ -20,13 +20,13 @@ from headworks.intake.table.settings import TableSettings
 from headworks.intake.table.store import TableStore, TableStoreSettings
 from headworks.intake.text import TextPreprocessor, TextSettings
 from headworks.intake.work import WorkPool, WorkSettings
-from headworks.policy.credentials import ApiKeyIdentifier, CredentialSettings
+from headworks.policy.identity.api_keys import ApiKeyIdentifier, CredentialSettings
 from headworks.policy.judge import Judge
-from headworks.policy.trust import TrustSettings
+from headworks.policy.trust.assess import TrustSettings
 from headworks.server.clock import Clock, SystemClock
 from headworks.server.engine.engine import Engine
+from headworks.server.flow.admission import FlowSettings, Permits
 from headworks.server.flow.meter import Meter
-from headworks.server.flow.permits import FlowSettings, Permits
 from headworks.server.rpc.server import RpcServer, RpcSettings
 from headworks.server.turn.record import SilentObserver, TurnObserver, TurnRecord
 from headworks.server.turn.runner import TurnRunner, TurnSettings

@@ -14,7 +14,7 @@ from headworks.policy.question import Stage
 from headworks.policy.verdict import Obligations
 from headworks.server.clock import SystemClock
 from headworks.server.engine.simulated import SimulatedEngine, SimulatedSettings
-from headworks.server.flow.permits import FlowSettings
+from headworks.server.flow.admission import FlowSettings
 from headworks.server.rpc.server import SERVICE_NAME, RpcSettings
 from headworks.server.telemetry.telemetry import Telemetry, TelemetrySettings
 from headworks.server.turn.answer import AnswerSettings

@@ -6,7 +6,7 @@ from typing import Any
 
 from headworks.intake.finding import Column, Heard, Label, Read, Seen, TableProfile, TextLine
 from headworks.intake.span import AudioOrigin, ImageOrigin, Modality, Span, TableOrigin, TextOrigin
-from headworks.policy.trust import Trust
+from headworks.policy.trust.assess import Trust
 from headworks.policy.verdict import Obligations, Verdict
 from headworks.server.engine.engine import FinishReason
 from headworks.server.rpc.call import fail

@@ -8,7 +8,7 @@ from rich.console import Console, RenderableType
 
 from headworks.intake.finding import Column, Heard, Label, Read, Seen, TableProfile, TextLine
 from headworks.intake.span import AudioOrigin, ImageOrigin, Modality, Span, TextOrigin
-from headworks.policy.trust import Trust
+from headworks.policy.trust.assess import Trust
 from headworks.policy.verdict import Obligations, Verdict
 from headworks.server.cli import render
 from headworks.server.engine.engine import FinishReason

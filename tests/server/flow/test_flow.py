@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from headworks.policy.verdict import Obligations
+from headworks.server.flow.admission import FlowSettings, Permits
 from headworks.server.flow.meter import Meter
-from headworks.server.flow.permits import FlowSettings, Permits
 from headworks.server.turn.errors import Draining, TooMany
 from tests.fakes.clocks import HandClock
 

@@ -15,7 +15,7 @@ from headworks.graphql.ports import GraphqlObserver, Turns
 from headworks.graphql.schema import Graph
 from headworks.graphql.settings import GraphqlSettings
 from headworks.policy.bundles.bundle import Bundle
-from headworks.policy.credentials import ApiKey, ApiKeyIdentifier, CredentialSettings, digest_of
+from headworks.policy.identity.api_keys import ApiKey, ApiKeyIdentifier, CredentialSettings, digest_of
 from headworks.server.http.app import HttpParts, build_app
 from headworks.server.http.bundle_route import BundleSource
 from headworks.server.http.front import HttpObserver

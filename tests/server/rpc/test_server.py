@@ -10,8 +10,8 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from headworks.policy.credentials import ApiKeyIdentifier, CredentialSettings
-from headworks.policy.identity import AuthenticatedBy, Caller
+from headworks.policy.identity.api_keys import ApiKeyIdentifier, CredentialSettings
+from headworks.policy.identity.caller import AuthenticatedBy, Caller
 from headworks.server.rpc.server import SERVICE_NAME, RpcServer, RpcSettings
 from headworks.server.turn.errors import Draining, TurnTimedOut
 from headworks.server.turn.steps import EndOfInput, Event, Step, Visit

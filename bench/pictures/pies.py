@@ -8,7 +8,7 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from numpy.random import Generator
 
-from bench.documents.plot import Plot
+from bench.pictures.plot import Plot
 
 
 def pie(

@@ -2,8 +2,8 @@
 
 from functools import partial
 
-from bench.documents.bars import MONTHS
-from bench.documents.tables import PLAIN, Table, marks, numbers, people, sheet, standings, trains, written
+from bench.pictures.bars import MONTHS
+from bench.pictures.tables import PLAIN, Table, marks, numbers, people, sheet, standings, trains, written
 
 CLUBS = ("Rovers", "United", "City", "Athletic", "Wanderers", "Rangers", "Albion", "Town", "County", "Harriers")
 STOPS = ("Central", "Old Mill", "Harbour", "Park Road", "Zoo", "Stadium", "Airport", "East Hill", "Terminus")

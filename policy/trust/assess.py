@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from headworks.policy.facts import InputFacts
-from headworks.policy.identity import AuthenticatedBy, Caller
+from headworks.policy.identity.caller import AuthenticatedBy, Caller
 
 
 class TrustFactor(StrEnum):

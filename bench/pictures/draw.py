@@ -1,4 +1,4 @@
-"""Draw the test set anew: `python -m bench.documents.draw`, or only the kinds that are named."""
+"""Draw the test set anew: `python -m bench.pictures.draw`, or only the kinds that are named."""
 
 import argparse
 import zlib
@@ -11,7 +11,7 @@ from typing import Protocol
 
 from PIL import Image
 
-from bench.documents import (
+from bench.pictures import (
     bars,
     flows,
     heatmaps,
@@ -26,8 +26,8 @@ from bench.documents import (
     streets,
     table_set,
 )
-from bench.documents.browser import Browser
-from bench.documents.picture import keep
+from bench.pictures.browser import Browser
+from bench.pictures.picture import keep
 
 HERE = Path(__file__).parent
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from headworks.policy.errors import UnknownCaller
-from headworks.policy.identity import AuthenticatedBy, Caller
+from headworks.policy.identity.caller import AuthenticatedBy, Caller
 
 MAX_KEY_CHARACTERS = 512
 """A longer credential is refused unread; keys made of 32 random bytes take 43."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from bench.documents.picture import cut_out
+from bench.pictures.picture import cut_out
 
 GROUND = "#ff00ff"
 """Colour of the page outside `<main>`, cut away; no page of ours uses it."""

@@ -8,8 +8,8 @@ from matplotlib.axes import Axes
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bench.documents.bars import MONTHS
-from bench.documents.plot import Plot
+from bench.pictures.bars import MONTHS
+from bench.pictures.plot import Plot
 
 
 def several(

@@ -11,8 +11,8 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.collections import PolyCollection
 from numpy.random import Generator
 
-from bench.documents.atlas import Region, Ring, regions, unbroken
-from bench.documents.plot import Plot
+from bench.pictures.atlas import Region, Ring, regions, unbroken
+from bench.pictures.plot import Plot
 
 Box = tuple[float, float, float, float]
 """West, south, east, north, in degrees."""

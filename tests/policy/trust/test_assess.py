@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 
 from headworks.policy.facts import InputFacts, LabelFact
-from headworks.policy.identity import AuthenticatedBy, Caller
+from headworks.policy.identity.caller import AuthenticatedBy, Caller
 from headworks.policy.question import Question
-from headworks.policy.trust import TrustSettings, assess
+from headworks.policy.trust.assess import TrustSettings, assess
 from tests.strategies import questions
 
 KNOWN = Caller("acme", "ann", AuthenticatedBy.API_KEY)

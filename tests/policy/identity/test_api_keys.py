@@ -4,9 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headworks.policy.credentials import MAX_KEY_CHARACTERS, ApiKey, ApiKeyIdentifier, CredentialSettings, digest_of
 from headworks.policy.errors import UnknownCaller
-from headworks.policy.identity import AuthenticatedBy, Caller
+from headworks.policy.identity.api_keys import (
+    MAX_KEY_CHARACTERS,
+    ApiKey,
+    ApiKeyIdentifier,
+    CredentialSettings,
+    digest_of,
+)
+from headworks.policy.identity.caller import AuthenticatedBy, Caller
 
 KEY = "hw_Zk2v8dQx1mS0pLr7"
 ANN = ApiKey(digest_of(KEY), "acme", "ann", ("analyst",), {"region": "eu"})

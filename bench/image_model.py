@@ -28,7 +28,7 @@ from headworks.intake.image.label_sets import LabelRows, LabelSet, parse_label_s
 from headworks.intake.onnx.provider import OnnxSettings
 
 SHIPPED = Path("intake/image/model")
-DOCUMENTS = Path(__file__).with_name("documents")
+DOCUMENTS = Path(__file__).with_name("pictures")
 _SEED = 3
 _NAMES = 200
 _GRID = 10

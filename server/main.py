@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack
 import uvloop
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 
-from headworks.graphql.schema import Graph
+from headworks.graphql.execution import Graph
 from headworks.intake.errors import IntakeError
 from headworks.intake.intake import IntakeParts
 from headworks.intake.models.store import ModelKind, ModelStore, StoredModel
@@ -23,9 +23,10 @@ from headworks.server.clock import SystemClock
 from headworks.server.engine.engine import Engine
 from headworks.server.engine.simulated import SimulatedEngine
 from headworks.server.engine.vllm_local import VllmEngine
-from headworks.server.facade import TableFacade, TurnFacade
 from headworks.server.flow.admission import Permits
 from headworks.server.flow.meter import Meter
+from headworks.server.graph.tables import StoredTables
+from headworks.server.graph.turns import RunnerTurns
 from headworks.server.http.access_log import AccessLog
 from headworks.server.http.app import HttpParts, build_app
 from headworks.server.http.server import HttpServer
@@ -143,8 +144,8 @@ class Gateway:
         settings = self._settings
         identifier = ApiKeyIdentifier(settings.policy.credentials)
         access_log = AccessLog()
-        turns = TurnFacade(runner, is_encrypted=False, is_loopback=is_loopback(settings.http.host))
-        graph = Graph(settings.graphql, TableFacade(intake.tables, intake.table_pool), turns, access_log)
+        turns = RunnerTurns(runner, is_encrypted=False, is_loopback=is_loopback(settings.http.host))
+        graph = Graph(settings.graphql, StoredTables(intake.tables, intake.table_pool), turns, access_log)
         http_parts = HttpParts(graph, _Fixed(bundle), self._readiness, registry, identifier, access_log)
         http = HttpServer(settings.http, build_app(settings.http, http_parts))
         await http.start()

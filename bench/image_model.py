@@ -25,7 +25,7 @@ from headworks.intake.build.image_model.render import Sheet, on_white, render_ro
 from headworks.intake.build.image_model.sets import NAMES, Role, fetch
 from headworks.intake.image.clip import ClipModel, Towers
 from headworks.intake.image.label_sets import LabelRows, LabelSet, parse_label_sets
-from headworks.intake.onnx.provider import OnnxSettings
+from headworks.intake.onnx.settings import OnnxSettings
 
 SHIPPED = Path("intake/image/model")
 DOCUMENTS = Path(__file__).with_name("pictures")

@@ -9,6 +9,7 @@ from headworks.server.status import status_of
 from headworks.server.turn import steps
 from headworks.server.turn.errors import TurnRefused
 from headworks.server.turn.runner import TurnRunner, new_turn_id
+from headworks.server.visit.visit import Visit
 
 
 class RunnerTurns:
@@ -27,7 +28,7 @@ class RunnerTurns:
 
     async def run(self, caller: Caller, turn: TurnRequest) -> TurnOutcome:
         turn_id = new_turn_id()
-        visit = steps.Visit(caller, is_encrypted=self._is_encrypted, is_loopback=self._is_loopback)
+        visit = Visit(caller, is_encrypted=self._is_encrypted, is_loopback=self._is_loopback)
         text: list[str] = []
         ends: list[steps.Finished] = []
 

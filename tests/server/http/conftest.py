@@ -16,7 +16,8 @@ from headworks.graphql.observer import GraphqlObserver
 from headworks.graphql.settings import GraphqlSettings
 from headworks.graphql.turn.port import Turns
 from headworks.policy.bundles.bundle import Bundle
-from headworks.policy.identity.api_keys import ApiKey, ApiKeyIdentifier, CredentialSettings, digest_of
+from headworks.policy.identity.api_keys import ApiKeyIdentifier, digest_of
+from headworks.policy.identity.settings import ApiKey, CredentialSettings
 from headworks.server.http.app import HttpParts, build_app
 from headworks.server.http.bundle_route import BundleSource
 from headworks.server.http.front import HttpObserver

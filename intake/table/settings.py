@@ -1,4 +1,4 @@
-"""What a table may cost."""
+"""What tables may cost, while they are read and while they are kept."""
 
 from dataclasses import dataclass
 
@@ -33,3 +33,17 @@ class TableSettings:
     """A longer cell is cut in the text form, with an ellipsis."""
     max_profile_characters: int = 200
     """A longer minimum or maximum is cut in the profile."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableStoreSettings:
+    """How much is kept; the least recently used goes first."""
+
+    max_tables: int = 64
+    """Each has a DuckDB of its own, some MiB even when small."""
+    max_bytes: int = 1024 * 1024 * 1024
+    """Of DuckDB's memory, all tables together."""
+    max_age_seconds: int = 3600
+    """Since the table was last used; a conversation about it is over by then."""
+    max_rows_per_query: int = 500
+    """A page of rows."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from headworks.intake.errors import IntakeError, TooLarge
 from headworks.intake.finding import TableProfile
 from headworks.intake.table.filters import Filter
+from headworks.intake.table.settings import TableStoreSettings
 from headworks.intake.table.table import Row, Table
 
 
@@ -18,20 +19,6 @@ class UnknownTable(IntakeError):
 
     def __init__(self) -> None:
         super().__init__("there is no such table; it may have been dropped, send it again")
-
-
-@dataclass(frozen=True, slots=True)
-class TableStoreSettings:
-    """How much is kept; the least recently used goes first."""
-
-    max_tables: int = 64
-    """Each has a DuckDB of its own, some MiB even when small."""
-    max_bytes: int = 1024 * 1024 * 1024
-    """Of DuckDB's memory, all tables together."""
-    max_age_seconds: int = 3600
-    """Since the table was last used; a conversation about it is over by then."""
-    max_rows_per_query: int = 500
-    """A page of rows."""
 
 
 @dataclass(frozen=True, slots=True)

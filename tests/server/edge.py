@@ -19,8 +19,8 @@ from headworks.intake.prompt.tokenizer import ModelTokenizer
 from headworks.intake.prompt.writer import PromptWriter
 from headworks.intake.span import Modality
 from headworks.intake.table.preprocessor import TablePreprocessor
-from headworks.intake.table.settings import TableSettings
-from headworks.intake.table.store import TableStore, TableStoreSettings
+from headworks.intake.table.settings import TableSettings, TableStoreSettings
+from headworks.intake.table.store import TableStore
 from headworks.intake.text import TextPreprocessor, TextSettings
 from headworks.intake.work import WorkPool, WorkSettings
 from headworks.policy.identity.api_keys import ApiKeyIdentifier

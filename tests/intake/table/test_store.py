@@ -6,8 +6,8 @@ import pytest
 
 from headworks.intake.errors import TooLarge
 from headworks.intake.table.filters import BadFilter, Filter, Operator
-from headworks.intake.table.settings import TableSettings
-from headworks.intake.table.store import TableStore, TableStoreSettings, UnknownTable
+from headworks.intake.table.settings import TableSettings, TableStoreSettings
+from headworks.intake.table.store import TableStore, UnknownTable
 from headworks.intake.table.table import Table, read_table
 from headworks.intake.table.upload import Upload
 from tests.intake.table.tables import parquet

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 class TableSettings:
     """Limits on one table, from its upload to its text."""
 
+    spool_folder: str = ""
+    """Where uploads wait until they are read, each for seconds; "" is the system's temporary folder (`TMPDIR`)."""
     max_bytes: int = 64 * 1024 * 1024
     """Upload size; more belongs in a warehouse that the model asks."""
     max_rows: int = 2_000_000

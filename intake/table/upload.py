@@ -1,14 +1,12 @@
 """A table's bytes on their way into a private file, checked as they come."""
 
 import codecs
-import shutil
-import tempfile
 from enum import StrEnum
 from pathlib import Path
-from types import TracebackType
 
 from headworks.intake.errors import BadMedia, TooLarge
 from headworks.intake.table.settings import TableSettings
+from headworks.intake.table.spool import Spool
 
 PARQUET_MAGIC = b"PAR1"
 DELIMITERS = ",;\t|"
@@ -40,14 +38,17 @@ class TableFormat(StrEnum):
 
 
 class Upload:
-    """One table's file, in a folder of its own (mode 0700) that goes away with `close`."""
+    """One table's bytes, on a spool that goes away with `close`."""
 
     def __init__(self, part: int, settings: TableSettings) -> None:
+        """Open the spool.
+
+        Raises:
+            SpoolUnavailable: the temporary folder takes no file.
+        """
         self._part = part
         self._settings = settings
-        self._folder = Path(tempfile.mkdtemp(prefix="headworks-table-"))
-        self.path = self._folder / "upload"
-        self._file = self.path.open("xb")
+        self._spool = Spool(settings.spool_folder)
         self._head = b""
         self._decoder = codecs.getincrementaldecoder("utf-8")()
         self._line_bytes = 0
@@ -57,10 +58,13 @@ class Upload:
     def __enter__(self) -> "Upload":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
+
+    @property
+    def path(self) -> Path:
+        """The file; whole once `finish` has returned."""
+        return self._spool.path
 
     def feed(self, chunk: bytes) -> None:
         """Take the next bytes.
@@ -68,6 +72,7 @@ class Upload:
         Raises:
             TooLarge: over `max_bytes`, or CSV without a line end for `max_line_bytes`.
             BadMedia: another kind of file, or CSV that is not UTF-8 or holds NUL.
+            SpoolUnavailable: the temporary folder is full or cannot be written.
         """
         if self.bytes + len(chunk) > self._settings.max_bytes:
             raise TooLarge("intake.table.max_bytes", self._settings.max_bytes, self.bytes + len(chunk))
@@ -83,12 +88,13 @@ class Upload:
 
         Raises:
             BadMedia: empty, or it ends within a character.
+            SpoolUnavailable: the temporary folder is full.
         """
         if self.format is None:
             self._start()
         if self.format is TableFormat.CSV:
             self._check_text(b"", final=True)
-        self._file.close()
+        self._spool.finish()
         if self.format is None:
             raise BadMedia(f"table {self._part}: no bytes came")
         return self.format
@@ -99,9 +105,8 @@ class Upload:
             return file.readline(self._settings.max_line_bytes).decode("utf-8-sig", "replace")
 
     def close(self) -> None:
-        """Delete the file; may be called twice."""
-        self._file.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        """Remove the spool; may be called twice."""
+        self._spool.close()
 
     def _start(self) -> None:
         head, self._head = self._head, b""
@@ -116,7 +121,7 @@ class Upload:
     def _write(self, chunk: bytes) -> None:
         if self.format is TableFormat.CSV:
             self._check_text(chunk, final=False)
-        self._file.write(chunk)
+        self._spool.write(chunk)
         self.bytes += len(chunk)
 
     def _check_text(self, chunk: bytes, *, final: bool) -> None:

@@ -176,15 +176,15 @@ def test_upload_does_not_depend_on_where_it_was_cut(data: st.DataObject) -> None
     assert outcome(data.draw(cut_bytes(whole))) == outcome([whole])
 
 
-def test_upload_leaves_no_file_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_upload_leaves_no_file_behind(tmp_path: Path) -> None:
     """Also after a fault."""
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    with Upload(1, TableSettings()) as upload:
+    limits = TableSettings(spool_folder=str(tmp_path))
+    with Upload(1, limits) as upload:
         upload.feed(ORDERS)
         assert upload.finish() is TableFormat.CSV
         assert upload.path.parent.stat().st_mode & 0o777 == 0o700
         assert os.listdir(tmp_path)
-    with pytest.raises(BadMedia), Upload(1, TableSettings()) as upload:
+    with pytest.raises(BadMedia), Upload(1, limits) as upload:
         upload.feed(b"\xff" * 100)
     assert not os.listdir(tmp_path)
 

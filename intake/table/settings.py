@@ -20,13 +20,15 @@ class TableSettings:
     max_footer_bytes: int = 4 * 1024 * 1024
     """Parquet metadata; 1000 columns in 20 row groups need about 2 MiB."""
     max_uncompressed_bytes: int = 512 * 1024 * 1024
-    """What a Parquet footer says its pages hold."""
+    """What a Parquet footer says its pages hold. A value in a list counts as 16 bytes at least, because a page of a few
+    bytes can repeat one value millions of times."""
     max_memory_bytes: int = 512 * 1024 * 1024
-    """DuckDB's, for each table. It never spills to disk."""
+    """DuckDB's memory for one table, while it is read and in each later query. It never spills to disk."""
     max_seconds: int = 20
-    """Reading and profiling together, and each later query."""
+    """Reading and profiling one table together, and each later query; DuckDB is interrupted then."""
     threads: int = 1
-    """Of DuckDB, for each table; the pool's size is how many tables are read at once."""
+    """DuckDB's threads for one table, the caller's included: a kept table has one less. How many tables are read or
+    asked at once is set by `intake.table_work.threads`."""
     max_prompt_tokens: int = 1024
     """The text form: schema, profile and sample rows."""
     max_sample_rows: int = 100
@@ -42,10 +44,10 @@ class TableStoreSettings:
     """How much is kept; the least recently used goes first."""
 
     max_tables: int = 64
-    """Each has a DuckDB of its own, some MiB even when small."""
+    """A tenant who sends many small tables must not push out everybody's."""
     max_bytes: int = 1024 * 1024 * 1024
-    """Of DuckDB's memory, all tables together."""
+    """Memory of all tables together. Each has a DuckDB of its own, which takes 8 MiB beside its rows."""
     max_age_seconds: int = 3600
     """Since the table was last used; a conversation about it is over by then."""
     max_rows_per_query: int = 500
-    """A page of rows."""
+    """Rows in a page."""

@@ -24,6 +24,9 @@ class TableSettings:
     bytes can repeat one value millions of times."""
     max_memory_bytes: int = 512 * 1024 * 1024
     """DuckDB's memory for one table, while it is read and in each later query. It never spills to disk."""
+    max_text_characters: int = 64 * 1024 * 1024
+    """Text that the CONTAINS filters of one query may make at once of lists, records and binary values, by an upper
+    bound. DuckDB makes it outside of `max_memory_bytes` and cannot be interrupted meanwhile."""
     max_seconds: int = 20
     """Reading and profiling one table together, and each later query; DuckDB is interrupted then."""
     threads: int = 1
@@ -51,3 +54,6 @@ class TableStoreSettings:
     """Since the table was last used; a conversation about it is over by then."""
     max_rows_per_query: int = 500
     """Rows in a page."""
+    max_page_characters: int = 1024 * 1024
+    """Text in a page. It ends before the row that would make it longer, and the rest is the next page. A cell over its
+    share (this, divided by the number of columns) is cut with an ellipsis, so that one row always fits."""

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from headworks.server.cli.mistake import Mistake, needs_extra
+from headworks.server.cli.source import path_of
 from headworks.server.client.client import HeadworksClient
 
 DEFAULT_TARGET = "127.0.0.1:50051"
@@ -15,15 +16,16 @@ DEFAULT_STORE = Path("~/.headworks/models")
 STORE_VARIABLE = "HEADWORKS_MODELS__STORE"
 
 Question = Annotated[str | None, typer.Argument(help="The question as text; it is sent after the files.")]
+_MANY = "may be given several times, - is standard input."
 Audio = Annotated[
     list[Path],
-    typer.Option("--audio", metavar="FILE", help="A WAV, FLAC, OGG or MP3 file; may be given several times."),
+    typer.Option("--audio", metavar="FILE", parser=path_of, help=f"A WAV, FLAC, OGG or MP3 file; {_MANY}"),
 ]
 Image = Annotated[
-    list[Path], typer.Option("--image", metavar="FILE", help="A PNG, JPEG or WebP file; may be given several times.")
+    list[Path], typer.Option("--image", metavar="FILE", parser=path_of, help=f"A PNG, JPEG or WebP file; {_MANY}")
 ]
 Table = Annotated[
-    list[Path], typer.Option("--table", metavar="FILE", help="A CSV or Parquet file; may be given several times.")
+    list[Path], typer.Option("--table", metavar="FILE", parser=path_of, help=f"A CSV or Parquet file; {_MANY}")
 ]
 Mic = Annotated[
     Path | None,

@@ -35,8 +35,14 @@ class TurnView(Protocol):
         """Print a remark for the reader; a program is spared it."""
         ...
 
-    def sent(self, name: str, done: int, total: int) -> None:
-        """Show how far a part is on its way."""
+    def sent(self, name: str, done: int, total: int | None) -> None:
+        """Show how far a part is on its way.
+
+        Args:
+            name: What people call the part.
+            done: Bytes sent so far, or milliseconds of what was spoken.
+            total: The same of the whole; None while nobody knows.
+        """
         ...
 
 
@@ -60,7 +66,7 @@ class JsonView:
     def say(self, sentence: str) -> None:
         """Say nothing."""
 
-    def sent(self, name: str, done: int, total: int) -> None:
+    def sent(self, name: str, done: int, total: int | None) -> None:
         """Say nothing."""
 
 
@@ -108,11 +114,14 @@ class TextView:
         """See `TurnView`."""
         self._print(Text(sentence, style="dim"))
 
-    def sent(self, name: str, done: int, total: int) -> None:
+    def sent(self, name: str, done: int, total: int | None) -> None:
         """See `TurnView`."""
-        share = f"{100 * done // total} %" if total else ""
-        is_last = done >= total
-        what = f"{name} is sent; waiting for what comes of it" if is_last else f"sending {name} {share}"
+        if total is None:
+            what = f"sending {name}, {done / 1e6:,.1f} MB so far"
+        elif done >= total:
+            what = f"{name} is sent; waiting for what comes of it"
+        else:
+            what = f"sending {name} {100 * done // total} %"
         self._sending = Text(render.printable(what), style="dim")
 
     def _found(self, finding: Finding) -> None:

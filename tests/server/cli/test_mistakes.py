@@ -52,20 +52,31 @@ def test_an_unreadable_file_says_why(capsys: pytest.CaptureFixture[str]) -> None
 
 
 @pytest.mark.parametrize(
-    ("option", "name", "word"),
+    ("option", "head", "words"),
     [
-        ("--audio", "a.txt", ".flac"),
-        ("--image", "a.gif", ".webp"),
-        ("--table", "a.xlsx", ".parquet"),
-        ("--table", "a.png", "give it with --image"),
+        ("--table", b"\x89PNG\r\n\x1a\n", ("a PNG picture", "--image")),
+        ("--audio", b"\xff\xd8\xff\xe0", ("a JPEG picture", "--image")),
+        ("--audio", b"RIFF\x0a\x00\x00\x00WEBPVP8 ", ("a WebP picture", "--image")),
+        ("--image", b"RIFF\x0a\x0a\x00\x00WAVEfmt ", ("a WAV file", "--audio")),
+        ("--table", b"fLaC\x00", ("a FLAC file", "--audio")),
+        ("--table", b"OggS\x00", ("an Ogg file", "--audio")),
+        ("--table", b"ID3\x03\x00", ("an MP3 file", "--audio")),
+        ("--image", b"PAR1", ("a Parquet file", "--table")),
     ],
 )
-def test_an_unknown_extension_names_the_known_ones(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, option: str, name: str, word: str
+def test_a_file_under_the_wrong_option_is_told_by_its_bytes(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, option: str, head: bytes, words: tuple[str, ...]
 ) -> None:
-    """Or the option under which the file would be right."""
-    (tmp_path / name).write_bytes(b"x")
-    assert word in sentence(capsys, "ask", option, str(tmp_path / name))
+    """Before the server is asked; the name says nothing, as it may be anything."""
+    (tmp_path / "a.csv").write_bytes(head)
+    said = sentence(capsys, "ask", option, str(tmp_path / "a.csv"))
+    assert all(word in said for word in words)
+
+
+def test_mic_takes_no_stream(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Its pace is counted from the file's length."""
+    os.mkfifo(tmp_path / "said")
+    assert "--audio" in sentence(capsys, "ask", "--mic", str(tmp_path / "said"))
 
 
 def test_mic_and_audio_exclude_each_other(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

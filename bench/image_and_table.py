@@ -22,7 +22,7 @@ from headworks.intake.image.ocr import OcrModel
 from headworks.intake.image.picture import ImageSettings
 from headworks.intake.image.preprocessor import ImageModels, ImagePreprocessor
 from headworks.intake.models.store import ModelStore
-from headworks.intake.onnx.provider import OnnxSettings
+from headworks.intake.onnx.settings import OnnxSettings
 from headworks.intake.preprocessor import Preprocessor
 from headworks.intake.table.preprocessor import TablePreprocessor
 from headworks.intake.table.settings import TableSettings

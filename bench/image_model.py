@@ -25,10 +25,10 @@ from headworks.intake.build.image_model.render import Sheet, on_white, render_ro
 from headworks.intake.build.image_model.sets import NAMES, Role, fetch
 from headworks.intake.image.clip import ClipModel, Towers
 from headworks.intake.image.label_sets import LabelRows, LabelSet, parse_label_sets
-from headworks.intake.onnx.provider import OnnxSettings
+from headworks.intake.onnx.settings import OnnxSettings
 
 SHIPPED = Path("intake/image/model")
-DOCUMENTS = Path(__file__).with_name("documents")
+DOCUMENTS = Path(__file__).with_name("pictures")
 _SEED = 3
 _NAMES = 200
 _GRID = 10

@@ -1,46 +1,26 @@
-"""Intake as a turn needs it: the models and pools that all turns share, behind `turn.Intake`."""
+"""The front door of intake: the models and pools that all turns share, and what one turn is given of them."""
 
 import asyncio
-from dataclasses import dataclass, field
 
-from headworks.intake.image.picture import ImageSettings
 from headworks.intake.image.preprocessor import ImageModels, ImagePreprocessor
 from headworks.intake.models.store import ModelStore, StoredModel
-from headworks.intake.onnx.provider import OnnxSettings
 from headworks.intake.preprocessor import Preprocessor
-from headworks.intake.prompt.tokenizer import ModelTokenizer, TextDecoder
-from headworks.intake.prompt.writer import ChatTemplate, PromptSettings, PromptWriter
+from headworks.intake.prompt.decoder import TextDecoder
+from headworks.intake.prompt.template import ChatTemplate
+from headworks.intake.prompt.tokenizer import ModelTokenizer
+from headworks.intake.prompt.writer import PromptWriter
+from headworks.intake.settings import IntakeSettings
 from headworks.intake.span import Modality
 from headworks.intake.table.preprocessor import TablePreprocessor
-from headworks.intake.table.settings import TableSettings
-from headworks.intake.table.store import TableStore, TableStoreSettings
-from headworks.intake.text import TextPreprocessor, TextSettings
-from headworks.intake.voice.form import AudioEncoding as VoiceEncoding
-from headworks.intake.voice.form import VoiceForm, VoiceSettings
+from headworks.intake.table.store import TableStore
+from headworks.intake.text import TextPreprocessor
+from headworks.intake.voice.form import VoiceForm
 from headworks.intake.voice.preprocessor import VoiceModels, VoicePreprocessor
-from headworks.intake.work import WorkPool, WorkSettings
-from headworks.server.turn.steps import Setup
+from headworks.intake.work import WorkPool
 
 
-@dataclass(frozen=True, slots=True)
-class IntakeSettings:
-    """What each kind of input may cost."""
-
-    onnx: OnnxSettings = field(default_factory=OnnxSettings)
-    voice: VoiceSettings = field(default_factory=VoiceSettings)
-    image: ImageSettings = field(default_factory=ImageSettings)
-    table: TableSettings = field(default_factory=TableSettings)
-    tables: TableStoreSettings = field(default_factory=TableStoreSettings)
-    text: TextSettings = field(default_factory=TextSettings)
-    prompt: PromptSettings = field(default_factory=PromptSettings)
-    voice_work: WorkSettings = field(default_factory=lambda: WorkSettings(threads=1))
-    """Whisper and the VAD; each run uses `onnx.intra_op_threads` more."""
-    image_work: WorkSettings = field(default_factory=lambda: WorkSettings(threads=1))
-    table_work: WorkSettings = field(default_factory=lambda: WorkSettings(threads=2))
-
-
-class IntakeParts:
-    """Makes preprocessors, prompt writers and decoders."""
+class Intake:
+    """Makes preprocessors, prompt writers and decoders for one turn each."""
 
     def __init__(
         self,
@@ -61,7 +41,7 @@ class IntakeParts:
         self._image_pool = WorkPool("image", settings.image_work)
 
     @classmethod
-    async def load(cls, settings: IntakeSettings, store: ModelStore, language: StoredModel) -> "IntakeParts":
+    async def load(cls, settings: IntakeSettings, store: ModelStore, language: StoredModel) -> "Intake":
         """Open the store's models, off the event loop.
 
         Raises:
@@ -80,14 +60,12 @@ class IntakeParts:
             await asyncio.to_thread(ImageModels.load, store, settings.onnx),
         )
 
-    def open_part(self, modality: Modality, part: int, setup: Setup, owner: str) -> Preprocessor:
+    def open_part(self, modality: Modality, part: int, form: VoiceForm, owner: str) -> Preprocessor:
         settings = self._settings
         match modality:
             case Modality.TEXT:
                 return TextPreprocessor(part, settings.text)
             case Modality.VOICE:
-                voice = setup.voice
-                form = VoiceForm(VoiceEncoding(voice.encoding.value), voice.sample_rate_hertz, voice.has_partials)
                 return VoicePreprocessor(part, self.voice, self._voice_pool, form, settings.voice)
             case Modality.IMAGE:
                 return ImagePreprocessor(part, self.image, self._image_pool, settings.image)

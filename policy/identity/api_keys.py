@@ -2,17 +2,15 @@
 
 import hashlib
 import hmac
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from headworks.policy.errors import UnknownCaller
 from headworks.policy.identity.caller import AuthenticatedBy, Caller
+from headworks.policy.identity.settings import ApiKey, CredentialSettings
 
 MAX_KEY_CHARACTERS = 512
 """A longer credential is refused unread; keys made of 32 random bytes take 43."""
 
-_DIGEST = re.compile(r"[0-9a-f]{64}")
 _REFUSED = "the credentials are not valid"
 
 
@@ -22,37 +20,6 @@ def digest_of(key: str) -> str:
     A fast hash is enough because keys are random, not chosen; use at least 128 random bits.
     """
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-@dataclass(frozen=True, slots=True)
-class ApiKey:
-    """One key and whose it is."""
-
-    digest: str = field(repr=False)
-    """From `digest_of`."""
-    tenant: str
-    subject: str
-    roles: tuple[str, ...] = ()
-    attributes: Mapping[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if not _DIGEST.fullmatch(self.digest):
-            raise ValueError(f"the digest of {self.tenant}/{self.subject} is not 64 lower-case hex digits")
-        if not self.tenant or not self.subject:
-            raise ValueError("an API key needs a tenant and a subject")
-
-
-@dataclass(frozen=True, slots=True)
-class CredentialSettings:
-    """Who may call."""
-
-    keys: tuple[ApiKey, ...] = ()
-    """None by default: nobody off this machine gets in."""
-    allow_loopback: bool = True
-    """Whoever has a shell here may call without a key; the embedded default needs no set-up."""
-    loopback_tenant: str = "local"
-    loopback_subject: str = "loopback"
-    loopback_roles: tuple[str, ...] = ("operator",)
 
 
 class ApiKeyIdentifier:

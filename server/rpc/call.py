@@ -14,8 +14,8 @@ from google.rpc.status_pb2 import Status as StatusMessage
 
 from headworks.policy.identity.caller import Identifier
 from headworks.server.status import Status, internal_status, status_of
-from headworks.server.turn.steps import Visit
 from headworks.server.visit.forwarding import is_forwarded, joined
+from headworks.server.visit.visit import Visit
 
 ERROR_DOMAIN = "headworks"
 TURN_ID_KEY = "headworks-turn-id"

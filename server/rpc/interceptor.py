@@ -11,7 +11,7 @@ import grpc
 from headworks.policy.identity.caller import Identifier
 from headworks.server.rpc.call import TURN_ID_KEY, Context, fail, visit_of
 from headworks.server.turn.runner import new_turn_id
-from headworks.server.turn.steps import Visit
+from headworks.server.visit.visit import Visit
 
 Behaviour = Callable[[AsyncIterator[Any], Context], Awaitable[Any]]
 

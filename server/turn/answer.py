@@ -5,29 +5,17 @@ from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 
-from headworks.intake.prompt.tokenizer import TextDecoder
+from headworks.intake.prompt.decoder import TextDecoder
 from headworks.server.clock import Clock
 from headworks.server.engine.engine import Engine, EngineRequest, FinishReason
-from headworks.server.turn.errors import EngineBroken, EngineUnavailable, TurnTimedOut
+from headworks.server.engine.errors import EngineBroken, EngineUnavailable
+from headworks.server.turn.errors import TurnTimedOut
 from headworks.server.turn.feed import PromptFeed
+from headworks.server.turn.settings import AnswerSettings
 from headworks.server.turn.steps import Delta, Event
 
 Sink = Callable[[Event], Awaitable[None]]
 """Gives one event to the caller; waits while the caller does not read."""
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerSettings:
-    """Limits on one turn's answer."""
-
-    default_output_tokens: int = 256
-    """When the caller names no ceiling. The engine ends the answer sooner where the prompt left less of its length."""
-    max_output_tokens: int = 2048
-    """The most a caller can ask for; also what a slow reader can make wait here."""
-    stall_seconds: float = 60.0
-    """Between the whole prompt and the first token, and between tokens."""
-    attempts: int = 2
-    """How often a turn is given to the engine while no token has come back."""
 
 
 @dataclass(slots=True)

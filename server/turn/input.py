@@ -9,27 +9,15 @@ from headworks.intake.errors import BadMedia, TooLarge
 from headworks.intake.finding import Finding
 from headworks.intake.preprocessor import Preprocessor
 from headworks.intake.span import Modality
+from headworks.intake.voice.form import AudioEncoding
 from headworks.server.clock import Clock
 from headworks.server.turn.errors import OutOfOrder, TurnTimedOut
-from headworks.server.turn.steps import AudioEncoding, Chunk, EndOfInput, Setup, Step
+from headworks.server.turn.settings import InputSettings
+from headworks.server.turn.steps import Chunk, EndOfInput, Setup, Step
 
 Handle = Callable[[Finding], Awaitable[None]]
 OpenPart = Callable[[Modality, int], Preprocessor]
 """Makes the preprocessor of the n-th part of a kind."""
-
-
-@dataclass(frozen=True, slots=True)
-class InputSettings:
-    """Limits on one turn's input."""
-
-    setup_seconds: float = 10.0
-    """From the call to its first step."""
-    idle_seconds: float = 30.0
-    """Between steps; a paused turn keeps its place in the engine's batch."""
-    max_queued_chunks: int = 4
-    """Chunks that wait for their preprocessor; when full, the sender is not read any more."""
-    max_parts: int = 32
-    """Parts of all kinds."""
 
 
 @dataclass(slots=True)

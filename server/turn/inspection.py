@@ -10,12 +10,14 @@ from headworks.policy.errors import JudgeUnavailable
 from headworks.policy.facts import InputFacts, LabelFact
 from headworks.policy.judge import Judge
 from headworks.policy.question import Question, Stage
-from headworks.policy.trust.assess import TrustSettings, assess
+from headworks.policy.trust.assess import assess
+from headworks.policy.trust.settings import TrustSettings
 from headworks.policy.verdict import Verdict
 from headworks.server.clock import Clock
 from headworks.server.turn.errors import TurnRefused
 from headworks.server.turn.record import TurnObserver, TurnRecord
-from headworks.server.turn.steps import Judgement, Setup, Visit
+from headworks.server.turn.steps import Judgement, Setup
+from headworks.server.visit.visit import Visit
 
 
 class Inspection:

@@ -12,46 +12,38 @@ from typing import Protocol
 from headworks.intake.errors import BadMedia, TooLarge
 from headworks.intake.finding import Finding
 from headworks.intake.preprocessor import Preprocessor
-from headworks.intake.prompt.tokenizer import TextDecoder
+from headworks.intake.prompt.decoder import TextDecoder
 from headworks.intake.prompt.writer import PromptWriter
 from headworks.intake.span import Modality, Span
+from headworks.intake.voice.form import VoiceForm
 from headworks.policy.errors import JudgeUnavailable
 from headworks.policy.judge import Judge
-from headworks.policy.trust.assess import TrustSettings
+from headworks.policy.trust.settings import TrustSettings
 from headworks.policy.verdict import Obligations
 from headworks.server.clock import Clock
 from headworks.server.engine.engine import Engine, EngineRequest, FinishReason, Sampling
 from headworks.server.flow.admission import Permits
 from headworks.server.flow.meter import Meter
-from headworks.server.turn.answer import Answer, AnswerSettings, Sink
+from headworks.server.turn.answer import Answer, Sink
 from headworks.server.turn.errors import BadRequest, OutOfOrder, TurnRefused, TurnTimedOut, UnknownModel
 from headworks.server.turn.feed import PromptFeed
-from headworks.server.turn.input import InputSettings, TurnInput, expect_no_more, next_step
+from headworks.server.turn.input import TurnInput, expect_no_more, next_step
 from headworks.server.turn.inspection import Inspection
 from headworks.server.turn.record import Outcome, TurnObserver, TurnRecord
-from headworks.server.turn.steps import Accepted, Finished, Found, Normalized, Setup, Step, Timings, Usage, Visit
-
-
-@dataclass(frozen=True, slots=True)
-class TurnSettings:
-    """Limits on one turn as a whole."""
-
-    max_seconds: float = 600.0
-    """From the call to the last event; a caller's own deadline may be shorter."""
-    max_instructions_bytes: int = 4096
-    """Of the system role."""
-    input: InputSettings = field(default_factory=InputSettings)
-    answer: AnswerSettings = field(default_factory=AnswerSettings)
+from headworks.server.turn.settings import TurnSettings
+from headworks.server.turn.steps import Accepted, Finished, Found, Normalized, Setup, Step, Timings, Usage
+from headworks.server.visit.visit import Visit
 
 
 class Intake(Protocol):
     """What a turn needs of intake."""
 
-    def open_part(self, modality: Modality, part: int, setup: Setup, owner: str) -> Preprocessor:
+    def open_part(self, modality: Modality, part: int, form: VoiceForm, owner: str) -> Preprocessor:
         """Make the preprocessor of one part.
 
         Args:
             part: Number of the part within its kind, from 1.
+            form: How audio is sent.
             owner: The tenant, for what is kept after the turn.
         """
         ...
@@ -121,7 +113,7 @@ class TurnRunner:
         However it ends, the engine was told, the permit is back and the tokens are booked when this returns.
 
         Raises:
-            TurnError, IntakeError, PolicyError: what ended the turn; `status.py` lists them.
+            TurnError, FlowError, EngineError, IntakeError, PolicyError: what ended the turn; `status.py` lists them.
         """
         async with self._turn(visit, turn_id, deadline_seconds) as turn:
             setup = await self._open(turn, steps)
@@ -197,7 +189,7 @@ class TurnRunner:
         held = writer.start()
 
         def open_part(modality: Modality, part: int) -> Preprocessor:
-            return self._intake.open_part(modality, part, setup, turn.record.tenant)
+            return self._intake.open_part(modality, part, setup.voice, turn.record.tenant)
 
         async def handle(finding: Finding) -> None:
             nonlocal held

@@ -1,43 +1,13 @@
 """What goes into a turn and what comes out of it, without protobuf."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 from headworks.intake.finding import Finding
 from headworks.intake.span import Modality, Span
-from headworks.policy.identity.caller import Caller
+from headworks.intake.voice.form import VoiceForm
 from headworks.policy.trust.assess import Trust
 from headworks.policy.verdict import Verdict
 from headworks.server.engine.engine import FinishReason
-
-
-@dataclass(frozen=True, slots=True)
-class Visit:
-    """Who opened the turn, and over what."""
-
-    caller: Caller
-    is_encrypted: bool
-    is_loopback: bool
-    trace_headers: Mapping[str, str] = field(default_factory=dict)
-    """W3C trace context that the caller sent; empty when none."""
-
-
-class AudioEncoding(StrEnum):
-    """How audio is sent."""
-
-    CONTAINER = "container"
-    LINEAR16 = "linear16"
-
-
-@dataclass(frozen=True, slots=True)
-class VoiceSetup:
-    """How audio is sent."""
-
-    encoding: AudioEncoding = AudioEncoding.CONTAINER
-    sample_rate_hertz: int = 0
-    """Of LINEAR16; 0 with containers."""
-    has_partials: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +18,7 @@ class Setup:
     """Empty: the served one."""
     instructions: str = ""
     purpose: str = ""
-    voice: VoiceSetup = field(default_factory=VoiceSetup)
+    voice: VoiceForm = field(default_factory=VoiceForm)
     max_output_tokens: int = 0
     """0: the server's default."""
     temperature: float = 0.0

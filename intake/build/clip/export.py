@@ -111,8 +111,8 @@ def context_tokens(model: Any) -> int:
 def run_graph(path: Path, values: NDArray[Any]) -> Embeddings:
     """Run a graph of one input and one output."""
     try:
-        from headworks.intake.onnx.provider import CPU, OnnxSettings
         from headworks.intake.onnx.session import open_session
+        from headworks.intake.onnx.settings import CPU, OnnxSettings
     except ModuleNotFoundError:
         from onnx.reference import ReferenceEvaluator
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headworks.intake.build.errors import ExportMismatch
-from headworks.intake.onnx.provider import CPU, OnnxSettings
 from headworks.intake.onnx.session import open_session
+from headworks.intake.onnx.settings import CPU, OnnxSettings
 
 if TYPE_CHECKING:
     import whisper

@@ -13,7 +13,7 @@ from headworks.intake.build.shipped import NEEDED, SUMS, ShippedClip
 from headworks.intake.errors import ModelMissing
 from headworks.intake.image.clip import ClipModel
 from headworks.intake.models.store import ModelKind, ModelStore
-from headworks.intake.onnx.provider import OnnxSettings
+from headworks.intake.onnx.settings import OnnxSettings
 from tests.intake.image.clip_model import make_store
 
 

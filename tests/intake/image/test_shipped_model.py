@@ -17,7 +17,7 @@ from headworks.intake.build.shipped import ShippedClip, shipped_folder
 from headworks.intake.image.clip import ClipModel
 from headworks.intake.image.picture import Pixels
 from headworks.intake.models.store import ModelStore
-from headworks.intake.onnx.provider import CPU, OnnxSettings
+from headworks.intake.onnx.settings import CPU, OnnxSettings
 
 MOST_BYTES = 12_000_000
 HARMLESS = "safe"

@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from headworks.intake.errors import ModelMissing, TooLarge
 from headworks.intake.models.store import ModelKind, ModelStore
+from headworks.intake.prompt.settings import PromptSettings
+from headworks.intake.prompt.template import ChatTemplate
 from headworks.intake.prompt.tokenizer import ModelTokenizer
-from headworks.intake.prompt.writer import ChatTemplate, PromptSettings, PromptWriter
+from headworks.intake.prompt.writer import PromptWriter
 from headworks.intake.span import AudioOrigin, ImageOrigin, Modality, Origin, Span, TableOrigin, TextOrigin
 from tests.fakes.tokenizers import CHATML, make_spec
 

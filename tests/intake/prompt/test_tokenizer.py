@@ -10,7 +10,8 @@ from tokenizers import Tokenizer
 
 from headworks.intake.errors import ModelMissing
 from headworks.intake.models.store import ModelKind, ModelStore
-from headworks.intake.prompt.tokenizer import IncrementalTokenizer, ModelTokenizer, TextDecoder
+from headworks.intake.prompt.decoder import TextDecoder
+from headworks.intake.prompt.tokenizer import IncrementalTokenizer, ModelTokenizer
 from tests.fakes.tokenizers import PRE_TOKENIZERS, make_spec
 from tests.strategies import cut_texts, texts
 

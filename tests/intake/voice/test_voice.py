@@ -13,7 +13,7 @@ from headworks.intake.build.packaged import package_file
 from headworks.intake.errors import BadMedia, TooLarge
 from headworks.intake.finding import Heard
 from headworks.intake.models.store import ModelStore
-from headworks.intake.onnx.provider import OnnxSettings
+from headworks.intake.onnx.settings import OnnxSettings
 from headworks.intake.voice.form import AudioEncoding, EndpointSettings, VoiceForm, VoiceSettings
 from headworks.intake.voice.pcm import Samples
 from headworks.intake.voice.preprocessor import VoiceModels, VoicePreprocessor

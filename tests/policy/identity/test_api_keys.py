@@ -5,14 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headworks.policy.errors import UnknownCaller
-from headworks.policy.identity.api_keys import (
-    MAX_KEY_CHARACTERS,
-    ApiKey,
-    ApiKeyIdentifier,
-    CredentialSettings,
-    digest_of,
-)
+from headworks.policy.identity.api_keys import MAX_KEY_CHARACTERS, ApiKeyIdentifier, digest_of
 from headworks.policy.identity.caller import AuthenticatedBy, Caller
+from headworks.policy.identity.settings import ApiKey, CredentialSettings
 
 KEY = "hw_Zk2v8dQx1mS0pLr7"
 ANN = ApiKey(digest_of(KEY), "acme", "ann", ("analyst",), {"region": "eu"})

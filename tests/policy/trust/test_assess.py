@@ -6,7 +6,8 @@ from hypothesis import given
 from headworks.policy.facts import InputFacts, LabelFact
 from headworks.policy.identity.caller import AuthenticatedBy, Caller
 from headworks.policy.question import Question
-from headworks.policy.trust.assess import TrustSettings, assess
+from headworks.policy.trust.assess import assess
+from headworks.policy.trust.settings import TrustSettings
 from tests.strategies import questions
 
 KNOWN = Caller("acme", "ann", AuthenticatedBy.API_KEY)

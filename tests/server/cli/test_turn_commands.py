@@ -13,7 +13,8 @@ from headworks.intake.errors import BadMedia, TooLarge
 from headworks.policy.errors import UnknownCaller
 from headworks.policy.verdict import Verdict
 from headworks.server.cli.turn_commands import demo_parts
-from headworks.server.turn.errors import Draining, TooMany, TurnRefused, UnknownModel
+from headworks.server.flow.errors import Draining, TooMany
+from headworks.server.turn.errors import TurnRefused, UnknownModel
 from headworks.server.turn.steps import Accepted, Delta
 from tests.server.cli.conftest import Serve, command, start_command, write_wav
 from tests.server.cli.scripted import EVENTS, FINISHED, JUDGEMENT, TURN_ID, ScriptedTurns

@@ -8,9 +8,10 @@ import pytest
 
 from headworks.intake.errors import TooLarge
 from headworks.intake.span import Modality
+from headworks.intake.voice.form import AudioEncoding, VoiceForm
 from headworks.server.client.client import CallFailed, HeadworksClient
-from headworks.server.turn.errors import Draining
-from headworks.server.turn.steps import AudioEncoding, Chunk, Delta, Setup, VoiceSetup
+from headworks.server.flow.errors import Draining
+from headworks.server.turn.steps import Chunk, Delta, Setup
 from headworks.v1.turn_pb2_grpc import add_TurnServiceServicer_to_server
 from tests.server.cli.scripted import EVENTS, NORMALIZED, TURN_ID, ScriptedTurns
 
@@ -53,7 +54,7 @@ async def test_setup_and_every_kind_of_part_reach_the_server(client: HeadworksCl
         for modality in Modality:
             yield Chunk(modality, b"x", is_last=modality is not Modality.VOICE)
 
-    setup = Setup("m", "be brief", "test", VoiceSetup(AudioEncoding.LINEAR16, 8000, True), 7, 0.5, 0.9, 3)
+    setup = Setup("m", "be brief", "test", VoiceForm(AudioEncoding.LINEAR16, 8000, True), 7, 0.5, 0.9, 3)
     [_ async for _ in client.converse(setup, parts())]
     sent = turns.requests[0].setup
     assert (sent.model, sent.instructions, sent.purpose) == ("m", "be brief", "test")

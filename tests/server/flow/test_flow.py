@@ -5,9 +5,10 @@ import asyncio
 import pytest
 
 from headworks.policy.verdict import Obligations
-from headworks.server.flow.admission import FlowSettings, Permits
+from headworks.server.flow.admission import Permits
+from headworks.server.flow.errors import Draining, TooMany
 from headworks.server.flow.meter import Meter
-from headworks.server.turn.errors import Draining, TooMany
+from headworks.server.flow.settings import FlowSettings
 from tests.fakes.clocks import HandClock
 
 

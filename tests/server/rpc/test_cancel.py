@@ -8,7 +8,7 @@ import grpc
 import pytest
 
 from headworks.policy.question import Stage
-from headworks.server.flow.admission import FlowSettings
+from headworks.server.flow.settings import FlowSettings
 from headworks.server.rpc.servicer import _steps
 from headworks.server.turn.record import Outcome
 from headworks.v1 import turn_pb2 as pb

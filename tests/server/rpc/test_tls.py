@@ -11,9 +11,10 @@ from headworks.policy.question import Question
 from headworks.policy.verdict import Verdict
 from headworks.server.client.client import CallFailed, HeadworksClient
 from headworks.server.rpc.interceptor import current_call
-from headworks.server.rpc.server import RpcSettings
+from headworks.server.rpc.settings import RpcSettings
 from headworks.server.settings import SettingsError, load
-from headworks.server.turn.steps import Setup, Visit
+from headworks.server.turn.steps import Setup
+from headworks.server.visit.visit import Visit
 from headworks.v1.turn_pb2_grpc import TurnServiceStub
 from tests.fakes.judges import AllowingJudge
 from tests.server.certificates import Certificate, make_certificate

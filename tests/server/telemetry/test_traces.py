@@ -10,7 +10,8 @@ from prometheus_client import CollectorRegistry
 
 from headworks.policy.judge import Judge
 from headworks.server.engine.engine import Engine
-from headworks.server.telemetry.telemetry import Telemetry, TelemetrySettings
+from headworks.server.telemetry.settings import TelemetrySettings
+from headworks.server.telemetry.telemetry import Telemetry
 from tests.fakes.collector import Collector, attributes_of, collecting
 from tests.fakes.engines import FailingEngine, TalkingEngine
 from tests.fakes.judges import DenyingJudge

@@ -21,7 +21,7 @@ from headworks.intake.image.clip import ClipModel
 from headworks.intake.image.label_sets import default_label_sets
 from headworks.intake.image.preparation import Interpolation, Resize, prepare
 from headworks.intake.models.store import ModelKind, ModelStore
-from headworks.intake.onnx.provider import OnnxSettings
+from headworks.intake.onnx.settings import OnnxSettings
 from tests.intake.build.clip.towers import SIZE, LetterTokenizer, Towers
 
 PREPROCESS = {

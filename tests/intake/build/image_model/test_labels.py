@@ -9,8 +9,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from headworks.intake.build.image_model.labels import calibration_error, fit_temperature
 from headworks.intake.build.image_model.quantize import quantize_weights
-from headworks.intake.onnx.provider import CPU, OnnxSettings
 from headworks.intake.onnx.session import open_session
+from headworks.intake.onnx.settings import CPU, OnnxSettings
 
 
 def _softmax(logits: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]

@@ -1,59 +1,18 @@
-"""Turns and tables as GraphQL sees them."""
+"""GraphQL's port to turns, over the turn runner."""
 
 from collections.abc import AsyncIterator
 
-from headworks.graphql.ports import (
-    Failed,
-    FilterFault,
-    Finished,
-    Refused,
-    Row,
-    RowPage,
-    RowsRequest,
-    TableView,
-    TurnOutcome,
-    TurnRequest,
-)
+from headworks.graphql.turn.port import Failed, Finished, Refused, TurnOutcome, TurnRequest
 from headworks.intake.span import Modality
-from headworks.intake.table.filters import BadFilter
-from headworks.intake.table.store import TableStore, UnknownTable
-from headworks.intake.work import WorkPool
 from headworks.policy.identity.caller import Caller
 from headworks.server.status import status_of
+from headworks.server.turn import steps
 from headworks.server.turn.errors import TurnRefused
-from headworks.server.turn.runner import TurnRunner, new_turn_id, steps
+from headworks.server.turn.runner import TurnRunner, new_turn_id
+from headworks.server.visit.visit import Visit
 
 
-class TableFacade:
-    """Tables by id, for their owner's tenant."""
-
-    def __init__(self, store: TableStore, pool: WorkPool) -> None:
-        self._store = store
-        self._pool = pool
-
-    async def tables(self, table_ids: tuple[str, ...], caller: Caller) -> tuple[TableView | None, ...]:
-        return tuple(self._view(table_id, caller) for table_id in table_ids)
-
-    async def rows(self, request: RowsRequest, caller: Caller) -> RowPage | FilterFault | None:
-        after = -1 if request.after is None else request.after
-        try:
-            page = await self._pool.run(
-                self._store.rows, request.table_id, caller.tenant, request.filters, request.first, after
-            )
-        except UnknownTable:
-            return None
-        except BadFilter as error:
-            return FilterFault(None, str(error))
-        return RowPage(tuple(Row(number, values) for number, values in page.rows), page.has_more)
-
-    def _view(self, table_id: str, caller: Caller) -> TableView | None:
-        try:
-            return TableView(table_id, self._store.get(table_id, caller.tenant))
-        except UnknownTable:
-            return None
-
-
-class TurnFacade:
+class RunnerTurns:
     """Whole turns of text, by the same runner as gRPC's."""
 
     def __init__(self, runner: TurnRunner, *, is_encrypted: bool, is_loopback: bool) -> None:
@@ -69,7 +28,7 @@ class TurnFacade:
 
     async def run(self, caller: Caller, turn: TurnRequest) -> TurnOutcome:
         turn_id = new_turn_id()
-        visit = steps.Visit(caller, is_encrypted=self._is_encrypted, is_loopback=self._is_loopback)
+        visit = Visit(caller, is_encrypted=self._is_encrypted, is_loopback=self._is_loopback)
         text: list[str] = []
         ends: list[steps.Finished] = []
 

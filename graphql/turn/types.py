@@ -1,11 +1,10 @@
 """Turns in the graph: text in, and the whole answer or why there is none."""
 
-from typing import Annotated, Self, TypeAlias, assert_never
+from typing import Annotated, Self, TypeAlias
 
 import strawberry
 
-from headworks.graphql import ports
-from headworks.graphql.ports import TurnOutcome, TurnRequest
+from headworks.graphql.turn.port import Finished, TurnRequest
 
 
 @strawberry.input(description="A whole turn of text. For speech, pictures, tables and tokens as they come, use gRPC.")
@@ -53,7 +52,7 @@ class TurnFinished:
     verdict: Verdict
 
     @classmethod
-    def of(cls, finished: ports.Finished) -> Self:
+    def of(cls, finished: Finished) -> Self:
         decided = finished.verdict
         return cls(
             turn_id=finished.turn_id,
@@ -83,16 +82,3 @@ class TurnFailed:
 
 
 TurnResult: TypeAlias = Annotated[TurnFinished | TurnRefused | TurnFailed, strawberry.union("TurnResult")]
-
-
-def turn_result(outcome: TurnOutcome) -> TurnFinished | TurnRefused | TurnFailed:
-    """Write a turn's outcome for the reader of the graph."""
-    match outcome:
-        case ports.Finished():
-            return TurnFinished.of(outcome)
-        case ports.Refused():
-            return TurnRefused(decision_id=outcome.decision_id, reasons=list(outcome.reasons))
-        case ports.Failed():
-            return TurnFailed(code=outcome.code, message=outcome.message, turn_id=outcome.turn_id)
-        case _:
-            assert_never(outcome)

@@ -8,14 +8,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
 
 from headworks.server.cli.mistake import FAILED, Mistake
-from headworks.server.cli.render import printable
+from headworks.server.cli.render import is_screen, printable
 from headworks.server.client.client import CallFailed, HeadworksClient
 
 HOST = "127.0.0.1"
@@ -76,7 +76,7 @@ def running_gateway(config: Path | None, *, is_quiet: bool = False) -> Iterator[
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output)  # noqa: S603  # ours
     target = f"{HOST}:{rpc_port}"
     try:
-        with console.status("models, policy, engine"):
+        with console.status("models, policy, engine") if is_screen(console) else nullcontext():
             _wait_serving(process, target, started, log, console)
         yield RunningGateway(process, target, http_port, log, time.monotonic() - started)
     finally:

@@ -1,6 +1,5 @@
 """A turn while it runs: live on a terminal, plain lines in a pipe, or JSON lines."""
 
-from collections.abc import Callable
 from typing import Protocol, Self
 
 from rich.console import Console, Group, RenderableType
@@ -73,13 +72,13 @@ class JsonView:
 class TextView:
     """Finals scroll by and stay; partial transcripts and progress are drawn over below them, on a terminal only."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, *, is_screen: bool) -> None:
         self._console = console
         self._sending: Text = Text("connecting", style="dim")
         self._partial: Text | None = None
         self._is_answering = False
         self._live: Live | None = None
-        if console.is_terminal:
+        if is_screen:
             self._live = Live(
                 get_renderable=self._below, console=console, transient=True, refresh_per_second=_REFRESH_PER_SECOND
             )
@@ -160,5 +159,7 @@ class TextView:
 
 def view_for(*, is_json: bool) -> TurnView:
     """Return the view that the command line asks for."""
-    makers: dict[bool, Callable[[], TurnView]] = {True: JsonView, False: lambda: TextView(render.out())}
-    return makers[is_json]()
+    if is_json:
+        return JsonView()
+    console = render.out()
+    return TextView(console, is_screen=render.is_screen(console))

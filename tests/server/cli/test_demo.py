@@ -94,6 +94,21 @@ def test_demo_on_a_terminal_serves_on_until_ctrl_c(tmp_path: Path, store: ModelS
         assert "server.stopped" in log.read_text()
 
 
+@pytest.mark.models
+def test_demo_without_standard_input_ends_after_its_turn(tmp_path: Path, store: ModelStore) -> None:
+    """Whether to serve on is asked of a terminal, and a closed stream is none (gsutil PR#1314)."""
+    command_line = [sys.executable, "-m", "headworks.server.cli", "demo", "--serve", "--config"]
+    ended = subprocess.run(
+        ["sh", "-c", '"$@" <&-', "sh", *command_line, str(simulated(tmp_path, store))],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"TMPDIR": str(tmp_path)},
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert not SERVING.search(ended.stdout)
+
+
 def test_demo_says_why_its_gateway_did_not_start(tmp_path: Path) -> None:
     """The reason is read from the log, which nobody has to open."""
     ended = demo(simulated(tmp_path, ModelStore(tmp_path)))

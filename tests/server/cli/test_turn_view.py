@@ -44,7 +44,7 @@ class Watched:
             file=self.written, width=100, height=40, highlight=False, emoji=False, markup=False,
             force_terminal=is_terminal, color_system=None,
         )  # fmt: skip
-        self.view = TextView(console)
+        self.view = TextView(console, is_screen=is_terminal)
 
     def lines(self) -> list[str]:
         """What is seen now; `Live` is made to draw, instead of waiting for its own moment."""

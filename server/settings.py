@@ -179,7 +179,8 @@ def _validated(tree: dict[str, Any]) -> Settings:
         return TypeAdapter(Settings).validate_python(tree)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        raise SettingsError(f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}") from error
+        place, why = ".".join(str(part) for part in first["loc"]), first["msg"].removeprefix("Value error, ")
+        raise SettingsError(f"{place}: {why}") from error
 
 
 def _check_keys(section: type, tree: dict[str, Any], prefix: str) -> None:

@@ -1,5 +1,6 @@
 """What `doctor` looks at. Each check says what is, and why; none changes anything."""
 
+import errno
 import importlib.metadata
 import importlib.util
 import platform
@@ -14,6 +15,7 @@ from headworks.intake.errors import IntakeError, ModelMissing
 from headworks.intake.models.store import ModelKind, ModelStore
 from headworks.server.cli.gateway import health
 from headworks.server.cli.mistake import Mistake
+from headworks.server.visit.address import bare, with_port
 
 if TYPE_CHECKING:
     from headworks.server.settings import Settings
@@ -156,21 +158,25 @@ def policy(settings: "Settings") -> Iterator[Check]:
 
 
 def ports(settings: "Settings") -> Iterator[Check]:
-    """Say whether the ports are free, or who is on them."""
-    for name, host, port in (
-        ("grpc port", settings.rpc.host, settings.rpc.port),
-        ("http port", settings.http.host, settings.http.port),
-    ):
-        if _is_free(host, port):
-            yield Check(name, State.FINE, f"{host}:{port} is free")
-        elif name == "grpc port" and (word := health(f"{host}:{port}")):
-            yield Check(name, State.FINE, f"a server on {host}:{port} says {word}")
-        elif name == "grpc port":
-            yield Check(
-                name, State.WRONG, f"{host}:{port} is taken by something without gRPC health; --port takes another"
-            )
+    """Say whether the ports are free, who is on them, or why nobody can be."""
+    rpc, http = settings.rpc, settings.http
+    for name, host, port in (("grpc port", rpc.host, rpc.port), ("http port", http.host, http.port)):
+        address = with_port(host, port)
+        has_health = name == "grpc port" and rpc.certificate_file is None  # asked without TLS
+        try:
+            _try_to_listen(host, port)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                yield Check(name, State.WRONG, f"{address} cannot be listened on ({error.strerror})")
+            elif not has_health:
+                yield Check(name, State.FINE, f"{address} is taken, by a running gateway or something else")
+            elif word := health(address):
+                yield Check(name, State.FINE, f"a server on {address} says {word}")
+            else:
+                why = f"{address} is taken by something without gRPC health; --port takes another"
+                yield Check(name, State.WRONG, why)
         else:
-            yield Check(name, State.FINE, f"{host}:{port} is taken, by a running gateway or something else")
+            yield Check(name, State.FINE, f"{address} is free")
 
 
 def load_settings(config: Path | None) -> "tuple[Settings, dict[str, Any]]":
@@ -211,12 +217,17 @@ def _versions(names: tuple[str, ...]) -> str:
     return ", ".join(found)
 
 
-def _is_free(host: str, port: int) -> bool:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family) as trying:
-        trying.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            trying.bind((host, port))
-        except OSError:
-            return False
-    return True
+def _try_to_listen(host: str, port: int) -> None:
+    """Take the addresses that serving would take, for a moment.
+
+    Raises:
+        OSError: one is taken (EADDRINUSE), not this machine's, or not for this user.
+    """
+    found = socket.getaddrinfo(bare(host), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    for family, kind, protocol, _, address in found:
+        with socket.socket(family, kind, protocol) as trying:
+            trying.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                takes_both = bare(host) == "::"
+                trying.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, not takes_both)
+            trying.bind(address)

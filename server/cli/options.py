@@ -136,8 +136,11 @@ class Connection:
             Mistake: the target or the certificate file is no good.
         """
         host, _, port = self.target.rpartition(":")
-        if "://" not in self.target and not (host and port.isdigit() and 0 < int(port) < 65_536):
-            raise Mistake(f"--target takes host:port, not {self.target!r}; for example {DEFAULT_TARGET}.")
+        if "://" not in self.target:
+            if not (host and port.isascii() and port.isdigit() and 0 < int(port) < 65_536):
+                raise Mistake(f"--target takes host:port, not {self.target!r}; for example {DEFAULT_TARGET}.")
+            if ":" in host and not host.startswith("["):
+                raise Mistake(f"--target takes an IPv6 address in brackets, not {self.target!r}; as in [::1]:50051.")
         if self.api_key and not (self.api_key.isascii() and self.api_key.isprintable()):
             raise Mistake("The API key holds characters that no key has; copy it again.")
         try:

@@ -19,14 +19,17 @@ import pytest
 from headworks.intake.models.store import ModelStore
 from tests.server.cli.conftest import Ended, command
 
-SERVING = re.compile(r"Still serving: gRPC on (127\.0\.0\.1:\d+), HTTP on (127\.0\.0\.1:\d+)")
+SERVING = re.compile(r"Still serving: gRPC on (127\.0\.0\.1:\d+), HTTP on (localhost:\d+)")
 LOG = re.compile(r"its log is (\S+)")
 SECONDS = 120.0
 
 
 def simulated(folder: Path, store: ModelStore) -> Path:
     path = folder / "headworks.toml"
-    path.write_text(f"[models]\nstore = '{store.root}'\n[engine]\nkind = 'simulated'\nsimulated.answer_tokens = 8\n")
+    path.write_text(
+        f"log_level = 'error'\n[models]\nstore = '{store.root}'\n[http]\nhost = 'localhost'\n"
+        "[engine]\nkind = 'simulated'\nsimulated.answer_tokens = 8\n"
+    )
     return path
 
 

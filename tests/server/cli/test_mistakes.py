@@ -115,6 +115,8 @@ def test_mic_with_no_sound_is_refused(capsys: pytest.CaptureFixture[str], tmp_pa
         (("ask", "  "), "question is empty"),
         (("ask", "hi", "--target", "nowhere"), "host:port"),
         (("ask", "hi", "--target", "h:99999"), "host:port"),
+        (("ask", "hi", "--target", "::1:50051"), "in brackets"),
+        (("serve", "--host", "127.0.0.1:50051"), "the port is a setting of its own"),
         (("ask", "hi", "--ca-file", "/nonexistent.pem"), "--ca-file"),
         (("ask", "hi", "--api-key", "a\nb"), "API key"),
         (("ask", "hi", "--temperature", "9"), "--temperature"),

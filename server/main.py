@@ -34,7 +34,7 @@ from headworks.server.http.app import HttpParts, build_app
 from headworks.server.http.server import HttpServer
 from headworks.server.readiness import Readiness
 from headworks.server.rpc.server import RpcServer
-from headworks.server.settings import JudgeKind, Settings, is_loopback
+from headworks.server.settings import JudgeKind, Settings, is_loopback, unread_variables
 from headworks.server.telemetry.log import log_events
 from headworks.server.telemetry.metrics import LoadCollector, process_registry
 from headworks.server.telemetry.telemetry import Telemetry
@@ -52,6 +52,8 @@ def serve(settings: Settings) -> int:
         The process's exit code: 0 after a drain, 1 when a part could not start.
     """
     log_events(settings.log_level)
+    if unread := unread_variables():
+        _log.warning("settings.unread_variables", extra={"names": ",".join(unread)})
     return uvloop.run(Gateway(settings).run())
 
 

@@ -41,6 +41,8 @@ class State(StrEnum):
     FINE = "ok"
     ABSENT = "absent"
     """Not here, and not needed for everything."""
+    ODD = "odd"
+    """Serving goes on without it, and somebody may have meant something by it."""
     WRONG = "wrong"
     """Serving will fail."""
 
@@ -76,10 +78,14 @@ def packages() -> Iterator[Check]:
 
 
 def settings_file(config: Path | None, settings: "Settings", changed: Mapping[str, Any]) -> Iterator[Check]:
-    """Say where the settings come from and what differs from the defaults."""
+    """Say where the settings come from, what differs from the defaults, and which variables set nothing."""
+    from headworks.server.settings import unread_variables
+
     source = f"{config}, then variables" if config else "no file (--config names one); defaults, then variables"
     differing = ", ".join(f"{key} = {value}" for key, value in changed.items())
     yield Check("settings", State.FINE, f"{source}; {'not default: ' + differing if changed else 'all default'}")
+    if unread := unread_variables():
+        yield Check("variables", State.ODD, f"nothing reads {', '.join(unread)}; settings have two underscores in them")
     credentials = settings.policy.credentials
     loopback = "callers on this machine need none" if credentials.allow_loopback else "needed on this machine too"
     yield Check("callers", State.FINE, f"{len(credentials.keys)} API keys; {loopback}")

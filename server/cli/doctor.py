@@ -17,7 +17,7 @@ from headworks.server.cli.mistake import FAILED
 from headworks.server.cli.options import DEFAULT_STORE
 from headworks.server.cli.render import grid, out, printable
 
-_STYLES = {State.FINE: "green", State.ABSENT: "yellow", State.WRONG: "bold red"}
+_STYLES = {State.FINE: "green", State.ABSENT: "yellow", State.ODD: "yellow", State.WRONG: "bold red"}
 
 
 def doctor(

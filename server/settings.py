@@ -10,11 +10,13 @@ from dataclasses import dataclass, field
 from enum import Enum, StrEnum, auto
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, cast, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
 from headworks.graphql.settings import GraphqlSettings
+from headworks.intake.errors import NoHome
+from headworks.intake.models.store import DEFAULT_ROOT, at_home
 from headworks.intake.settings import IntakeSettings
 from headworks.policy.identity.settings import CredentialSettings
 from headworks.policy.settings import OpaSettings, RegorusSettings
@@ -70,7 +72,7 @@ class JudgeKind(StrEnum):
 class ModelSettings:
     """Which models are served."""
 
-    store: Path = Path("~/.headworks/models")
+    store: Path = DEFAULT_ROOT
     """Where `headworks models pull` builds them."""
     language: str = ""
     """Name in the store; empty: the one built last."""
@@ -141,12 +143,12 @@ def load(
             _put(tree, key.split("."), override)
     settings = _validated(tree)
     _check_exposure(settings)
-    models = dataclasses.replace(settings.models, store=settings.models.store.expanduser())
+    settings = cast(Settings, _at_home(settings))
     may_introspect = settings.graphql.allow_introspection
     if "allow_introspection" not in tree.get("graphql", {}):
         may_introspect = is_loopback(settings.http.host)
     graphql = dataclasses.replace(settings.graphql, allow_introspection=may_introspect)
-    return dataclasses.replace(settings, models=models, graphql=graphql)
+    return dataclasses.replace(settings, graphql=graphql)
 
 
 def unread_variables(environment: Mapping[str, str] | None = None) -> tuple[str, ...]:
@@ -268,6 +270,21 @@ def _check_keys(section: type, tree: dict[str, Any], prefix: str) -> None:
             raise SettingsError(f"{prefix}{key}: there is no such setting")
         if dataclasses.is_dataclass(kinds[key]) and isinstance(value, dict):
             _check_keys(kinds[key], value, f"{prefix}{key}.")
+
+
+def _at_home(section: Any, before: str = "") -> Any:
+    """Put "~" in full in every path."""
+    changed: dict[str, Any] = {}
+    for one in dataclasses.fields(section):
+        key, value = f"{before}{one.name}", getattr(section, one.name)
+        if dataclasses.is_dataclass(value):
+            changed[one.name] = _at_home(value, f"{key}.")
+        elif isinstance(value, Path):
+            try:
+                changed[one.name] = at_home(value)
+            except NoHome as error:
+                raise SettingsError(f"{key}: {error}") from error
+    return dataclasses.replace(section, **changed)
 
 
 def _check_exposure(settings: Settings) -> None:

@@ -6,13 +6,14 @@ import importlib.util
 import platform
 import socket
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headworks.intake.errors import IntakeError, ModelMissing
-from headworks.intake.models.store import ModelKind, ModelStore
+from headworks.intake.errors import IntakeError, ModelMissing, NoHome
+from headworks.intake.models.store import DEFAULT_ROOT, ModelKind, ModelStore, at_home
 from headworks.server.cli.gateway import health
 from headworks.server.cli.mistake import Mistake
 from headworks.server.visit.address import bare, with_port
@@ -112,7 +113,7 @@ def store(root: Path) -> Iterator[Check]:
             )
 
 
-def onnx(settings: "Settings", root: Path) -> Iterator[Check]:
+def onnx(settings: "Settings") -> Iterator[Check]:
     """Say which execution provider runs the graphs: by a session on the smallest model, where there is one."""
     import onnxruntime
 
@@ -122,7 +123,7 @@ def onnx(settings: "Settings", root: Path) -> Iterator[Check]:
     try:
         choice = choose(settings.intake.onnx, onnxruntime.get_available_providers(), onnxruntime.__version__)
         try:
-            model = ModelStore(root).find(ModelKind.VAD)
+            model = ModelStore(settings.models.store).find(ModelKind.VAD)
         except ModelMissing:
             yield Check("onnx", State.FINE, f"{choice.active}: {choice.why} (not tried, no model)")
             return
@@ -185,9 +186,12 @@ def ports(settings: "Settings") -> Iterator[Check]:
             yield Check(name, State.FINE, f"{address} is free")
 
 
-def load_settings(config: Path | None) -> "tuple[Settings, dict[str, Any]]":
+def load_settings(config: Path | None, store: Path | None) -> "tuple[Settings, dict[str, Any]]":
     """Return the settings, and those that are not default as dotted key to masked value.
 
+    Args:
+        config: The settings file; None for no file.
+        store: A model store that was asked for, in place of the one in the settings.
     Raises:
         Mistake: a setting is wrong.
         ModuleNotFoundError: the server's packages are not installed.
@@ -195,13 +199,14 @@ def load_settings(config: Path | None) -> "tuple[Settings, dict[str, Any]]":
     from headworks.server.settings import Settings, SettingsError, as_tree, load
 
     try:
-        settings = load(config)
+        settings = load(config, {"models.store": store})
     except SettingsError as error:
         raise Mistake(f"A setting is wrong: {error}.") from error
     default = dict(_flat(as_tree(Settings())))
     changed = {key: value for key, value in _flat(as_tree(settings)) if default.get(key) != value}
-    if settings.models.store == Settings().models.store.expanduser():
-        changed.pop("models.store", None)
+    with suppress(NoHome):
+        if store or settings.models.store == at_home(DEFAULT_ROOT):
+            changed.pop("models.store", None)
     return settings, changed
 
 

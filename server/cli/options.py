@@ -6,13 +6,13 @@ from typing import Annotated
 
 import typer
 
+from headworks.intake.errors import NoHome
+from headworks.intake.models.store import DEFAULT_ROOT, at_home
 from headworks.server.cli.mistake import Mistake, needs_extra
 from headworks.server.cli.source import path_of
 from headworks.server.client.client import HeadworksClient
 
 DEFAULT_TARGET = "127.0.0.1:50051"
-DEFAULT_STORE = Path("~/.headworks/models")
-"""The same as `settings.ModelSettings.store`, which the base install cannot import."""
 STORE_VARIABLE = "HEADWORKS_MODELS__STORE"
 
 Question = Annotated[str | None, typer.Argument(help="The question as text; it is sent after the files.")]
@@ -107,10 +107,14 @@ def store_folder(store: Path | None, config: Path | None) -> Path:
     """Return the model store's folder as a gateway with that settings file finds it; an option or its variable wins.
 
     Raises:
-        Mistake: a setting is wrong, or a file is named where the server's packages, which read it, are missing.
+        Mistake: it is in a home folder that this user has not, a setting is wrong, or a file is named where the
+            server's packages, which read it, are missing.
     """
     if config is None:
-        return (store or DEFAULT_STORE).expanduser()
+        try:
+            return at_home(store or DEFAULT_ROOT)
+        except NoHome as error:
+            raise Mistake(f"The store {error}, with --store.") from error
     with needs_extra("server,cpu"):
         from headworks.server.settings import SettingsError, load
     try:

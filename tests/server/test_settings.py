@@ -112,6 +112,16 @@ def test_wrong_settings_are_named(tmp_path: Path, text: str, sentence: str) -> N
         load(write(tmp_path, text), environment={})
 
 
+def test_every_path_may_begin_with_the_home_folder(tmp_path: Path) -> None:
+    """The model store's is not the only one; a home that is not there names the key."""
+    path = write(tmp_path, "[policy.regorus]\nfolder = '~/policy'\n[policy.opa]\nca_file = '~/ca.pem'\n")
+    settings = load(path, environment={})
+    assert settings.policy.regorus.folder == Path.home() / "policy"
+    assert settings.policy.opa.ca_file == Path.home() / "ca.pem"
+    with pytest.raises(SettingsError, match=r"^policy\.regorus\.folder: ~nosuchuser/policy is in a home folder"):
+        load(write(tmp_path, "[policy.regorus]\nfolder = '~nosuchuser/policy'\n"), environment={})
+
+
 def test_missing_file_is_one_sentence(tmp_path: Path) -> None:
     """Not a traceback."""
     with pytest.raises(SettingsError, match="cannot be read"):

@@ -13,9 +13,6 @@ import pytest
 from headworks.server.cli import run
 from headworks.server.cli.checks import Check, State, _flat
 from headworks.server.cli.inputs import MAX_TEXT_BYTES, TextPart, chunks
-from headworks.server.cli.options import DEFAULT_STORE
-from headworks.server.engine.settings import EngineKind
-from headworks.server.settings import ModelSettings
 from tests.server.cli.conftest import write_wav
 
 
@@ -171,12 +168,6 @@ def test_version_is_the_package_s(capsys: pytest.CaptureFixture[str]) -> None:
     """For bug reports."""
     assert run(["--version"]) == 0
     assert capsys.readouterr().out.startswith("headworks 0.")
-
-
-def test_defaults_that_the_client_repeats_equal_the_server_s() -> None:
-    """The base install cannot import settings, so two defaults are written twice."""
-    assert ModelSettings().store == DEFAULT_STORE
-    assert {kind.value for kind in EngineKind} == {"vllm", "simulated"}
 
 
 async def test_a_long_question_is_cut_between_characters() -> None:

@@ -115,13 +115,10 @@ def store(root: Path) -> Iterator[Check]:
 
 def onnx(settings: "Settings") -> Iterator[Check]:
     """Say which execution provider runs the graphs: by a session on the smallest model, where there is one."""
-    import onnxruntime
-
-    from headworks.intake.onnx.provider import choose
-    from headworks.intake.onnx.session import open_session
+    from headworks.intake.onnx.session import choose_here, open_session
 
     try:
-        choice = choose(settings.intake.onnx, onnxruntime.get_available_providers(), onnxruntime.__version__)
+        choice = choose_here(settings.intake.onnx)
         try:
             model = ModelStore(settings.models.store).find(ModelKind.VAD)
         except ModelMissing:

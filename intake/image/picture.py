@@ -10,22 +10,9 @@ from PIL import Image, ImageOps
 
 from headworks.intake.errors import BadMedia, TooLarge
 from headworks.intake.image.header import PictureFormat, PictureHeader, read_header
+from headworks.intake.image.settings import ImageSettings
 
 Pixels = NDArray[np.uint8]
-
-
-@dataclass(frozen=True, slots=True)
-class ImageSettings:
-    """Limits on one picture."""
-
-    max_bytes: int = 16 * 1024 * 1024
-    """As sent; a photograph of 40 megapixels has about 12 MiB."""
-    max_pixels: int = 40_000_000
-    """By the header, before anything is decoded; 120 MB as RGB. Above 89 million Pillow warns."""
-    max_lines: int = 500
-    """Printed lines that OCR returns; a page of small print has about 100."""
-    max_labels: int = 5
-    """Of each label set, the best ones; a set may hold hundreds."""
 
 
 @dataclass(frozen=True, slots=True)

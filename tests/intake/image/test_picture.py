@@ -10,7 +10,8 @@ from PIL import Image
 
 from headworks.intake.errors import BadMedia, TooLarge
 from headworks.intake.image.header import PictureFormat, read_header
-from headworks.intake.image.picture import ImageSettings, decode
+from headworks.intake.image.picture import decode
+from headworks.intake.image.settings import ImageSettings
 from tests.intake.image.pictures import PNG, chunk, draw, encode, png_that_claims
 
 WIDE = draw(["Hello"], (120, 60))

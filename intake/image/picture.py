@@ -14,7 +14,7 @@ from headworks.intake.errors import BadMedia, TooLarge
 from headworks.intake.image.formats.exif import read_orientation
 from headworks.intake.image.formats.header import PictureFormat, PictureHeader, read_header, strip_metadata
 from headworks.intake.image.formats.plain_file import Damaged, PlainFile
-from headworks.intake.image.ground import WHITE, lay
+from headworks.intake.image.ground import choose_ground, lay
 from headworks.intake.image.settings import ImageSettings
 
 Pixels = NDArray[np.uint8]
@@ -28,7 +28,7 @@ class Picture:
 
     format: PictureFormat
     pixels: Pixels
-    """RGB, shape (height, width, 3). What is transparent lies on white."""
+    """RGB, shape (height, width, 3). What is transparent lies on the ground that `choose_ground` finds."""
 
     @property
     def width(self) -> int:
@@ -96,8 +96,9 @@ def _read_pixels(data: bytes, header: PictureHeader) -> Pixels:
 def _to_rgb(image: Image.Image) -> Pixels:
     pixels = np.empty((image.height, image.width, 3), np.uint8)
     is_clear = "A" in image.getbands() or "transparency" in image.info
+    ground = choose_ground(_rgba(band) for _, band in _bands(image)) if is_clear else 0
     for top, band in _bands(image):
-        rgb = lay(_rgba(band), WHITE) if is_clear else np.asarray(_eight_bits(band).convert("RGB"))
+        rgb = lay(_rgba(band), ground) if is_clear else np.asarray(_eight_bits(band).convert("RGB"))
         pixels[top : top + band.height] = rgb
     return pixels
 

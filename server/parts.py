@@ -15,9 +15,10 @@ from headworks.intake.table.settings import TableSettings
 from headworks.intake.table.store import TableStore, TableStoreSettings
 from headworks.intake.text import TextPreprocessor, TextSettings
 from headworks.intake.tokenizer import ModelTokenizer, TextDecoder
-from headworks.intake.voice.form import AudioEncoding as VoiceEncoding
-from headworks.intake.voice.form import VoiceForm, VoiceSettings
+from headworks.intake.voice.encoding import AudioEncoding as VoiceEncoding
+from headworks.intake.voice.encoding import VoiceForm
 from headworks.intake.voice.preprocessor import VoiceModels, VoicePreprocessor
+from headworks.intake.voice.settings import VoiceSettings
 from headworks.intake.work import WorkPool, WorkSettings
 from headworks.server.steps import Setup
 

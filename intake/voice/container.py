@@ -7,9 +7,10 @@ import soundfile
 import soxr
 
 from headworks.intake.errors import BadMedia, TooLarge
-from headworks.intake.voice.form import SAMPLE_RATE_HERTZ, SAMPLE_RATES_HERTZ, VoiceSettings
+from headworks.intake.voice.encoding import SAMPLE_RATE_HERTZ, SAMPLE_RATES_HERTZ
 from headworks.intake.voice.mpeg import read_frames
 from headworks.intake.voice.pcm import Samples
+from headworks.intake.voice.settings import VoiceSettings
 
 _FORMATS = {"WAV", "WAVEX", "FLAC", "OGG", "MP3"}
 _BLOCK_SECONDS = 5

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from headworks.intake.voice.form import SAMPLE_RATE_HERTZ, EndpointSettings
+from headworks.intake.voice.encoding import SAMPLE_RATE_HERTZ
+from headworks.intake.voice.settings import EndpointSettings
 from headworks.intake.voice.vad import WINDOW_SAMPLES
 
 WINDOW_MILLISECONDS = WINDOW_SAMPLES * 1000 // SAMPLE_RATE_HERTZ

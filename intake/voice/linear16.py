@@ -5,8 +5,9 @@ import soxr
 
 from headworks.intake.errors import BadMedia
 from headworks.intake.voice.container import require_seconds
-from headworks.intake.voice.form import SAMPLE_RATE_HERTZ, SAMPLE_RATES_HERTZ, VoiceSettings
+from headworks.intake.voice.encoding import SAMPLE_RATE_HERTZ, SAMPLE_RATES_HERTZ
 from headworks.intake.voice.pcm import Linear16Decoder, Samples
+from headworks.intake.voice.settings import VoiceSettings
 
 
 class Linear16Reader:

@@ -6,7 +6,8 @@ Source: whisper/audio.py, log_mel_spectrogram; the figures agree to 1e-4 (tests)
 import numpy as np
 from numpy.typing import NDArray
 
-from headworks.intake.voice.form import SAMPLE_RATE_HERTZ, WHISPER_SECONDS
+from headworks.intake.voice.encoding import SAMPLE_RATE_HERTZ
+from headworks.intake.voice.settings import WHISPER_SECONDS
 
 FFT_SAMPLES = 400
 HOP_SAMPLES = 160

@@ -13,10 +13,11 @@ from headworks.intake.models.store import ModelStore
 from headworks.intake.onnx.provider import OnnxSettings
 from headworks.intake.span import AudioOrigin, Modality, Span
 from headworks.intake.voice.container import ContainerReader
+from headworks.intake.voice.encoding import AudioEncoding, VoiceForm
 from headworks.intake.voice.endpoint import WINDOW_MILLISECONDS, Endpointer, Utterance
-from headworks.intake.voice.form import AudioEncoding, VoiceForm, VoiceSettings
 from headworks.intake.voice.linear16 import Linear16Reader
 from headworks.intake.voice.pcm import Samples, WindowCutter
+from headworks.intake.voice.settings import VoiceSettings
 from headworks.intake.voice.vad import WINDOW_SAMPLES, VadModel
 from headworks.intake.voice.whisper import Transcript, WhisperModel
 from headworks.intake.work import WorkPool

@@ -9,9 +9,10 @@ import soundfile
 from numpy.typing import NDArray
 
 from headworks.intake.finding import Heard
-from headworks.intake.voice.form import VoiceForm, VoiceSettings
+from headworks.intake.voice.encoding import VoiceForm
 from headworks.intake.voice.pcm import Samples
 from headworks.intake.voice.preprocessor import VoiceModels, VoicePreprocessor
+from headworks.intake.voice.settings import VoiceSettings
 from headworks.intake.work import WorkPool
 
 REPOSITORY = Path(__file__).resolve().parent.parent.parent.parent

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from headworks.intake.errors import BadMedia
 from headworks.intake.voice.container import ContainerReader
-from headworks.intake.voice.form import VoiceSettings
 from headworks.intake.voice.mpeg import read_frames
 from headworks.intake.voice.pcm import Samples
+from headworks.intake.voice.settings import VoiceSettings
 from tests.intake.voice.speech import AUSTEN, encoded, samples_of
 
 ENCODER_DELAY = 576

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from headworks.intake.errors import BadMedia, TooLarge
 from headworks.intake.voice.container import ContainerReader
 from headworks.intake.voice.endpoint import Endpointer, Utterance
-from headworks.intake.voice.form import EndpointSettings, VoiceSettings
 from headworks.intake.voice.linear16 import Linear16Reader
 from headworks.intake.voice.mel import WINDOW_SAMPLES, log_mel
 from headworks.intake.voice.pcm import Linear16Decoder, WindowCutter
+from headworks.intake.voice.settings import EndpointSettings, VoiceSettings
 from tests.intake.voice.speech import AUSTEN, encoded, linear16, samples_of
 from tests.strategies import cut_bytes
 

@@ -14,9 +14,10 @@ from headworks.intake.finding import Heard
 from headworks.intake.models.packaged import package_file
 from headworks.intake.models.store import ModelStore
 from headworks.intake.onnx.provider import OnnxSettings
-from headworks.intake.voice.form import AudioEncoding, EndpointSettings, VoiceForm, VoiceSettings
+from headworks.intake.voice.encoding import AudioEncoding, VoiceForm
 from headworks.intake.voice.pcm import Samples
 from headworks.intake.voice.preprocessor import VoiceModels, VoicePreprocessor
+from headworks.intake.voice.settings import EndpointSettings, VoiceSettings
 from headworks.intake.voice.whisper import Transcript
 from headworks.intake.work import WorkPool, WorkSettings
 from tests.intake.voice.speech import (

@@ -1,31 +1,9 @@
-"""How audio is sent, and what one voice part may cost."""
+"""What one voice part may cost, and when an utterance begins and ends. Light: no model or decoder is imported."""
 
 from dataclasses import dataclass
-from enum import StrEnum
 
-SAMPLE_RATE_HERTZ = 16_000
-"""What Silero VAD and Whisper are made for; everything is resampled to it."""
-SAMPLE_RATES_HERTZ = range(4_000, 384_001)
-"""What may be resampled: from half a telephone's to the highest that recorders offer."""
 WHISPER_SECONDS = 30
 """What Whisper hears at once; its encoder was trained on this length."""
-
-
-class AudioEncoding(StrEnum):
-    """Forms of audio."""
-
-    CONTAINER = "container"
-    LINEAR16 = "linear16"
-
-
-@dataclass(frozen=True, slots=True)
-class VoiceForm:
-    """How one part is sent."""
-
-    encoding: AudioEncoding = AudioEncoding.CONTAINER
-    sample_rate_hertz: int = 0
-    """Of LINEAR16; 0 with containers, which say it themselves."""
-    has_partials: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ import numpy as np
 import soxr
 
 from headworks.intake.errors import BadMedia
-from headworks.intake.voice.container import require_seconds
 from headworks.intake.voice.encoding import SAMPLE_RATE_HERTZ, SAMPLE_RATES_HERTZ
+from headworks.intake.voice.limits import require_seconds
 from headworks.intake.voice.pcm import Linear16Decoder, Samples
 from headworks.intake.voice.settings import VoiceSettings
 

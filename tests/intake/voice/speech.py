@@ -9,6 +9,7 @@ import soundfile
 from numpy.typing import NDArray
 
 from headworks.intake.finding import Heard
+from headworks.intake.voice.container import ContainerReader
 from headworks.intake.voice.encoding import VoiceForm
 from headworks.intake.voice.pcm import Samples
 from headworks.intake.voice.preprocessor import VoiceModels, VoicePreprocessor
@@ -36,6 +37,14 @@ def encoded(samples: NDArray[np.float32], rate: int, **form: str) -> bytes:
     file = io.BytesIO()
     soundfile.write(file, samples, rate, **form)
     return file.getvalue()
+
+
+def read_container(data: bytes | bytearray, settings: VoiceSettings | None = None) -> Samples:
+    """Decode a whole file."""
+    reader, blocks = ContainerReader(data, 1, settings or VoiceSettings()), []
+    while not reader.is_over:
+        blocks.append(reader.read()[0])
+    return np.concatenate(blocks)
 
 
 async def hear(

@@ -79,15 +79,6 @@ def test_numbers_that_are_no_loudness_are_tamed() -> None:
     assert np.abs(read).max() <= 1.0
 
 
-def test_file_without_a_length_is_bad_media() -> None:
-    """A FLAC that was written into a pipe says 0, unknown; libsndfile cannot read on in it."""
-    flac = bytearray(encoded(np.zeros(16_000, np.float32), 16_000, format="FLAC"))
-    flac[21] &= 0xF0
-    flac[22:26] = bytes(4)
-    with pytest.raises(BadMedia, match="voice 1: the FLAC header names no length"):
-        ContainerReader(flac, 1, VoiceSettings())
-
-
 def test_header_alone_tells_that_a_file_is_too_long() -> None:
     """Silence packs a thousandfold, so the file's size says nothing."""
     flac = encoded(np.zeros((16_000 * 12, 8), np.float32), 16_000, format="FLAC")

@@ -255,11 +255,23 @@ async def test_cut_file_is_never_a_clean_end(
         await hear(models, pool, whole[: int(len(whole) * share)])
 
 
-@pytest.mark.parametrize("form", ["AIFF", "RF64", "AU"])
-async def test_other_containers_are_named_and_refused(models: VoiceModels, pool: WorkPool, form: str) -> None:
-    """libsndfile reads two dozen more, of which nobody checks what a cut one does."""
-    with pytest.raises(BadMedia, match=f"voice 1: {form} audio is not taken"):
-        await hear(models, pool, encoded(samples_of(AUSTEN), 16_000, format=form))
+@pytest.mark.parametrize(
+    ("data", "name"),
+    [
+        *((encoded(samples_of(AUSTEN), 16_000, format=name), name) for name in ("AIFF", "AU", "CAF")),
+        (encoded(samples_of(AUSTEN), 16_000, format="W64"), "Wave64"),
+        (b"\x1a\x45\xdf\xa3\x9f\x42\x86\x81" + bytes(100), "WebM"),
+        (b"\0\0\0\x20ftypM4A \0\0\0\0" + bytes(100), "MP4"),
+        (b"#!AMR\n" + bytes(100), "AMR"),
+    ],
+    ids=lambda one: one if isinstance(one, str) else "",
+)
+async def test_other_containers_are_named_and_refused(
+    models: VoiceModels, pool: WorkPool, data: bytes, name: str
+) -> None:
+    """libsndfile reads some of them, but nobody checks what a cut one does, or how long its header may take."""
+    with pytest.raises(BadMedia, match=f"voice 1: {name} audio is not taken"):
+        await hear(models, pool, data)
 
 
 async def test_length_is_told_from_the_header(models: VoiceModels, pool: WorkPool) -> None:

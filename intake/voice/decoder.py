@@ -8,6 +8,7 @@ import soxr
 
 from headworks.intake.errors import BadMedia
 from headworks.intake.voice.encoding import SAMPLE_RATE_HERTZ, SAMPLE_RATES_HERTZ
+from headworks.intake.voice.mixdown import Mixdown
 from headworks.intake.voice.pcm import Samples
 
 _BLOCK_SECONDS = 5
@@ -36,6 +37,7 @@ class FileDecoder:
         rate, channels = self._file.samplerate, self._file.channels
         if rate not in SAMPLE_RATES_HERTZ or not 1 <= channels <= _MAX_CHANNELS:
             raise BadMedia(f"voice {part}: {rate} Hz in {channels} channels is not taken")
+        self._mixdown = Mixdown(rate)
         self._resampler = soxr.ResampleStream(rate, SAMPLE_RATE_HERTZ, 1, dtype="float32")
         self._decoded = 0
         self.is_over = False
@@ -65,7 +67,7 @@ class FileDecoder:
         self.is_over = len(block) < wanted
         if self.is_over:
             self._require_all()
-        mono = np.clip(np.nan_to_num(block), -1.0, 1.0).mean(axis=1, dtype=np.float32)
+        mono = self._mixdown.feed(np.clip(np.nan_to_num(block), -1.0, 1.0))
         samples: Samples = self._resampler.resample_chunk(mono, last=self.is_over)
         return samples
 

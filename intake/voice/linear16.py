@@ -40,12 +40,19 @@ class Linear16Reader:
         return self._resampler.resample_chunk(samples), False
 
     def finish(self) -> tuple[Samples, bool]:
-        """Return the samples that the resampler held back, and True: these are the last.
+        """Return the samples that the resampler held back, and True: these are the last. Blocking.
 
         Raises:
-            BadMedia: nothing was sent, or the last sample is half a one.
+            BadMedia: nothing was sent.
         """
-        self._decoder.finish()
         if not self._count:
             raise BadMedia(f"voice {self._part}: the audio is empty")
         return self._resampler.resample_chunk(np.zeros(0, np.float32), last=True), True
+
+    def require_whole(self) -> None:
+        """Make sure that the stream did not end in the middle of a sample.
+
+        Raises:
+            BadMedia: it did.
+        """
+        self._decoder.finish()

@@ -84,6 +84,7 @@ class VoicePreprocessor:
         async for chunk in chunks:
             yield partial(reader.take, chunk)
         yield reader.finish
+        reader.require_whole()  # Last, so that what was heard is told even when a sender was cut off.
 
     async def _decoded(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[_Piece, None]:
         data = bytearray()

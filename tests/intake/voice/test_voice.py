@@ -125,6 +125,20 @@ async def test_end_of_the_chunks_ends_the_utterance(models: VoiceModels, pool: W
     assert finals(heard) == [AUSTEN_WORDS]
 
 
+async def test_words_are_told_before_the_fault_at_the_end(models: VoiceModels, pool: WorkPool) -> None:
+    """A stream that was cut off in a sample is refused, but what was heard by then is not lost."""
+
+    async def chunks() -> AsyncIterator[bytes]:
+        yield linear16(samples_of(AUSTEN)) + b"\0"
+
+    findings = VoicePreprocessor(1, models, pool, STREAM, VoiceSettings()).process(chunks())
+    heard = await anext(findings)
+    assert isinstance(heard, Heard)
+    assert (heard.is_final, heard.transcript) == (True, AUSTEN_WORDS)
+    with pytest.raises(BadMedia, match="voice 1: the audio ends in the middle of a 16-bit sample"):
+        await anext(findings)
+
+
 async def test_endless_speech_loses_and_doubles_no_sample(models: VoiceModels, pool: WorkPool) -> None:
     """A cut utterance has no padding where it was cut, or the word there would be heard by both sides."""
     samples = np.concatenate([samples_of(AUSTEN)] * 3)

@@ -10,7 +10,9 @@ from headworks.intake.voice.encoding import SAMPLE_RATE_HERTZ
 from headworks.intake.voice.settings import WHISPER_SECONDS
 
 FFT_SAMPLES = 400
+"""The sound that one column of the spectrogram is made of: 25 ms."""
 HOP_SAMPLES = 160
+"""From one column to the next: 10 ms."""
 WINDOW_SAMPLES = WHISPER_SECONDS * SAMPLE_RATE_HERTZ
 
 Samples = NDArray[np.float32]

@@ -22,7 +22,7 @@ from headworks.intake.image.ocr import OcrModel
 from headworks.intake.image.picture import ImageSettings
 from headworks.intake.image.preprocessor import ImageModels, ImagePreprocessor
 from headworks.intake.models.store import ModelStore
-from headworks.intake.onnx.provider import OnnxSettings
+from headworks.intake.onnx.settings import OnnxSettings
 from headworks.intake.preprocessor import Preprocessor
 from headworks.intake.table.preprocessor import TablePreprocessor
 from headworks.intake.table.settings import TableSettings
@@ -47,7 +47,7 @@ class Measured:
 
 def measure_images(store: ModelStore, repeats: int) -> list[Measured]:
     """The demo receipt and a page-sized scan, PNG; rapidocr with the same sessions is the ceiling."""
-    receipt = (resources.files("headworks.server.demo") / "receipt.png").read_bytes()
+    receipt = (resources.files("headworks.server.cli.demo") / "receipt.png").read_bytes()
     ocr = OcrModel.load(store, OnnxSettings())
     pictures = (("receipt 480 x 372", receipt), ("page 1240 x 1754", _page(receipt)))
     return [_measure_image(name, data, ocr, repeats) for name, data in pictures]

@@ -18,17 +18,17 @@ from PIL import Image
 from rich.console import Console
 from rich.table import Table
 
+from headworks.intake.build.image_model.labels import safety_answer
+from headworks.intake.build.image_model.names import EmojiNames, held_out
+from headworks.intake.build.image_model.progress import Progress
+from headworks.intake.build.image_model.render import Sheet, on_white, render_role
+from headworks.intake.build.image_model.sets import NAMES, Role, fetch
 from headworks.intake.image.clip import ClipModel, Towers
 from headworks.intake.image.label_sets import LabelRows, LabelSet, parse_label_sets
-from headworks.intake.image.training.labels import safety_answer
-from headworks.intake.image.training.names import EmojiNames, held_out
-from headworks.intake.image.training.progress import Progress
-from headworks.intake.image.training.render import Sheet, on_white, render_role
-from headworks.intake.image.training.sets import NAMES, Role, fetch
-from headworks.intake.onnx.provider import OnnxSettings
+from headworks.intake.onnx.settings import OnnxSettings
 
 SHIPPED = Path("intake/image/model")
-DOCUMENTS = Path(__file__).with_name("documents")
+DOCUMENTS = Path(__file__).with_name("pictures")
 _SEED = 3
 _NAMES = 200
 _GRID = 10

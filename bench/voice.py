@@ -18,9 +18,9 @@ import numpy as np
 import soundfile
 
 from bench.image_and_table import CHUNK_BYTES, Measured
+from headworks.intake.build.whisper.recipe import packaged_model
 from headworks.intake.models.store import ModelStore
-from headworks.intake.models.whisper_recipe import packaged_model
-from headworks.intake.onnx.provider import OnnxSettings
+from headworks.intake.onnx.settings import OnnxSettings
 from headworks.intake.voice.encoding import SAMPLE_RATE_HERTZ, AudioEncoding, VoiceForm
 from headworks.intake.voice.preprocessor import VoiceModels, VoicePreprocessor
 from headworks.intake.voice.settings import VoiceSettings
@@ -46,7 +46,7 @@ def measure_voice(store: ModelStore, repeats: int) -> list[Measured]:
     settings = OnnxSettings()
     models, model = VoiceModels.load(store, settings), packaged_model()
     torch.set_num_threads(settings.intra_op_threads)
-    question = (resources.files("headworks.server.demo") / "question.flac").read_bytes()
+    question = (resources.files("headworks.server.cli.demo") / "question.flac").read_bytes()
     samples, _ = soundfile.read(io.BytesIO(question), dtype="float32")
     sentences = np.concatenate([samples, np.zeros(_PAUSE_SECONDS * SAMPLE_RATE_HERTZ, np.float32)] * _SENTENCES)
     cases: list[tuple[str, bytes, VoiceForm, int]] = [

@@ -5,9 +5,10 @@ from typing import TypeAlias
 import strawberry
 from strawberry.dataloader import DataLoader
 
-from headworks.graphql.ports import Tables, TableView, Turns
 from headworks.graphql.settings import GraphqlSettings
-from headworks.policy.identity import Caller
+from headworks.graphql.table.port import Tables, TableView
+from headworks.graphql.turn.port import Turns
+from headworks.policy.identity.caller import Caller
 
 
 class RequestContext:

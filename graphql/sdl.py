@@ -2,7 +2,7 @@
 
 import sys
 
-from headworks.graphql.schema import build_schema
+from headworks.graphql.roots import build_schema
 from headworks.graphql.settings import GraphqlSettings
 
 

@@ -7,8 +7,6 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -19,44 +17,12 @@ from headworks.policy.errors import JudgeUnavailable, NoVerdict
 from headworks.policy.probe import probe_question
 from headworks.policy.question import Question
 from headworks.policy.question_input import encode_question, question_input
+from headworks.policy.settings import OpaSettings
 from headworks.policy.verdict import Verdict
 
 NAME = "opa"
 MAX_REVISION_CHARACTERS = 256
 """A revision is a digest or a version; what is longer is cut."""
-
-
-@dataclass(frozen=True, slots=True)
-class OpaSettings:
-    """Where the server is, and how long it is waited for."""
-
-    host: str = "127.0.0.1"
-    port: int = 8181
-    """OPA's own default."""
-    is_tls: bool = False
-    ca_file: Path | None = None
-    """PEM; the system's authorities when None."""
-    certificate_file: Path | None = None
-    """PEM of this client, where the server wants one."""
-    certificate_key_file: Path | None = None
-    token: str = field(default="", repr=False)
-    """Bearer token; none is sent when empty."""
-    package: str = "headworks.turn"
-    rule: str = "decision"
-    timeout_seconds: float = 0.5
-    """One question, all of it: a decision takes about a millisecond, and a turn waits for two."""
-    warm_timeout_seconds: float = 10.0
-    """At start, for the server to be healthy with its bundles active."""
-    poll_seconds: float = 0.2
-    """Between two looks at its health."""
-    max_connections: int = 32
-    """Questions on the way at once; more of them wait within their time limit."""
-    idle_connection_seconds: float = 60.0
-    """An idle connection is kept this long, so that a quiet minute does not cost a new TLS handshake."""
-    max_question_bytes: int = 65536
-    """As for regorus."""
-    max_answer_bytes: int = 65536
-    """An answer has three keys, and the provenance beside it is small."""
 
 
 class OpaJudge:

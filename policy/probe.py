@@ -1,9 +1,9 @@
 """A question about nobody: asked at start to see that a judge answers at all."""
 
 from headworks.policy.facts import InputFacts
-from headworks.policy.identity import AuthenticatedBy, Caller
+from headworks.policy.identity.caller import AuthenticatedBy, Caller
 from headworks.policy.question import Question, Stage
-from headworks.policy.trust import Trust
+from headworks.policy.trust.assess import Trust
 
 
 def probe_question() -> Question:

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from headworks.policy.facts import InputFacts
-from headworks.policy.identity import Caller
-from headworks.policy.trust import Trust
+from headworks.policy.identity.caller import Caller
+from headworks.policy.trust.assess import Trust
 
 
 class Stage(StrEnum):

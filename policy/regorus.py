@@ -8,39 +8,21 @@ keeps one for the thread that asked first, and makes one for a single question t
 import json
 import threading
 import time
-from dataclasses import dataclass, field
-from pathlib import Path
 
 import regorus  # type: ignore[import-untyped]
 
 from headworks.policy.answer import OddAnswer, new_decision_id, parse_json, verdict_from
-from headworks.policy.bundles.sources import DEFAULT_FOLDER, PolicySources, SourceLimits, read_folder
+from headworks.policy.bundles.sources import PolicySources, read_folder
 from headworks.policy.errors import JudgeUnavailable, NoVerdict, PolicyBroken
 from headworks.policy.probe import probe_question
 from headworks.policy.question import Question
 from headworks.policy.question_input import encode_question
+from headworks.policy.settings import RegorusSettings
 from headworks.policy.verdict import Verdict
 
 NAME = "regorus"
 _UNDEFINED = '"<undefined>"'
 """How `eval_rule_as_json` writes a rule that has no value (gordon-to-regorus 0.13.0)."""
-
-
-@dataclass(frozen=True, slots=True)
-class RegorusSettings:
-    """Which policy, and its bounds."""
-
-    folder: Path = DEFAULT_FOLDER
-    """Rego and data; the default policy when not the operator's own."""
-    rule: str = "data.headworks.turn.decision"
-    """The rule that answers; an operator's policy has the same one."""
-    limits: SourceLimits = field(default_factory=SourceLimits)
-    max_question_bytes: int = 65536
-    """Sixteen times the largest question seen; a longer one holds what policy must not see."""
-    max_answer_bytes: int = 65536
-    """Characters of JSON; an answer has three keys."""
-    max_decision_milliseconds: float = 5.0
-    """At start, the fastest of five tries must be under this, because an evaluation blocks the event loop."""
 
 
 class RegorusJudge:

@@ -7,34 +7,38 @@ import signal
 from contextlib import AsyncExitStack
 
 import uvloop
-from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
+from prometheus_client import CollectorRegistry
 
-from headworks.graphql.schema import Graph
+from headworks.graphql.execution import Graph
 from headworks.intake.errors import IntakeError
+from headworks.intake.intake import Intake
 from headworks.intake.models.store import ModelKind, ModelStore, StoredModel
 from headworks.policy.bundles.bundle import Bundle, build_bundle
-from headworks.policy.credentials import ApiKeyIdentifier
 from headworks.policy.errors import PolicyError
+from headworks.policy.identity.api_keys import ApiKeyIdentifier
 from headworks.policy.judge import Judge
 from headworks.policy.opa import OpaJudge
 from headworks.policy.regorus import RegorusJudge
 from headworks.server.clock import SystemClock
 from headworks.server.engine.engine import Engine
+from headworks.server.engine.errors import EngineError
+from headworks.server.engine.settings import EngineKind
 from headworks.server.engine.simulated import SimulatedEngine
 from headworks.server.engine.vllm_local import VllmEngine
-from headworks.server.errors import TurnError
-from headworks.server.facade import TableFacade, TurnFacade
+from headworks.server.flow.admission import Permits
 from headworks.server.flow.meter import Meter
-from headworks.server.flow.permits import Permits
+from headworks.server.graph.tables import StoredTables
+from headworks.server.graph.turns import RunnerTurns
 from headworks.server.http.access_log import AccessLog
 from headworks.server.http.app import HttpParts, build_app
 from headworks.server.http.server import HttpServer
-from headworks.server.parts import IntakeParts
 from headworks.server.readiness import Readiness
 from headworks.server.rpc.server import RpcServer
-from headworks.server.settings import EngineKind, JudgeKind, Settings, is_loopback
-from headworks.server.telemetry import LoadCollector, Telemetry, log_events
-from headworks.server.turn import TurnRunner
+from headworks.server.settings import JudgeKind, Settings, is_loopback
+from headworks.server.telemetry.log import log_events
+from headworks.server.telemetry.metrics import LoadCollector, process_registry
+from headworks.server.telemetry.telemetry import Telemetry
+from headworks.server.turn.runner import TurnRunner
 
 _log = logging.getLogger("headworks.server")
 _SIMULATED_ANSWER = " This answer was made by a timing model; it says nothing, over and over."
@@ -68,7 +72,7 @@ class Gateway:
                 await self._start(parts)
                 await self._stopping.wait()
                 await self._drain()
-        except (TurnError, IntakeError, PolicyError, OSError) as error:
+        except (EngineError, IntakeError, PolicyError, OSError) as error:
             _log.error("server.failed", extra={"error": type(error).__name__, "why": str(error)})
             return 1
         _log.info("server.stopped")
@@ -82,7 +86,7 @@ class Gateway:
         settings = self._settings
         self._watch_signals()
         clock = SystemClock()
-        registry = _registry()
+        registry = process_registry()
         telemetry = Telemetry(settings.telemetry, registry)
         parts.callback(telemetry.close)
         bundle = await asyncio.to_thread(build_bundle, settings.policy.regorus.folder)
@@ -90,7 +94,7 @@ class Gateway:
         parts.push_async_callback(judge.close)
         store = ModelStore(settings.models.store)
         language = store.find(ModelKind.LANGUAGE, settings.models.language or None)
-        intake = await IntakeParts.load(settings.intake, store, language)
+        intake = await Intake.load(settings.intake, store, language)
         parts.callback(intake.close)
         self._mark("models", language=language.name)
         engine = _engine(settings, language, intake.encode(_SIMULATED_ANSWER), clock)
@@ -135,7 +139,7 @@ class Gateway:
         self,
         parts: AsyncExitStack,
         runner: TurnRunner,
-        intake: IntakeParts,
+        intake: Intake,
         bundle: Bundle,
         registry: CollectorRegistry,
     ) -> None:
@@ -143,8 +147,8 @@ class Gateway:
         settings = self._settings
         identifier = ApiKeyIdentifier(settings.policy.credentials)
         access_log = AccessLog()
-        turns = TurnFacade(runner, is_encrypted=False, is_loopback=is_loopback(settings.http.host))
-        graph = Graph(settings.graphql, TableFacade(intake.tables, intake.table_pool), turns, access_log)
+        turns = RunnerTurns(runner, is_encrypted=False, is_loopback=is_loopback(settings.http.host))
+        graph = Graph(settings.graphql, StoredTables(intake.tables, intake.table_pool), turns, access_log)
         http_parts = HttpParts(graph, _Fixed(bundle), self._readiness, registry, identifier, access_log)
         http = HttpServer(settings.http, build_app(settings.http, http_parts))
         await http.start()
@@ -206,13 +210,6 @@ def _engine(settings: Settings, language: StoredModel, answer: tuple[int, ...], 
     if settings.engine.kind is EngineKind.SIMULATED:
         return SimulatedEngine(language.name, answer, settings.engine.simulated, clock)
     return VllmEngine(language.path, language.name, settings.engine.vllm)
-
-
-def _registry() -> CollectorRegistry:
-    registry = CollectorRegistry()
-    for collector in (ProcessCollector, PlatformCollector, GCCollector):
-        collector(registry=registry)
-    return registry
 
 
 def _leave_out_of_collections() -> None:

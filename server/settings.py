@@ -14,18 +14,16 @@ from typing import Any, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 
 from headworks.graphql.settings import GraphqlSettings
-from headworks.policy.credentials import CredentialSettings
-from headworks.policy.opa import OpaSettings
-from headworks.policy.regorus import RegorusSettings
-from headworks.policy.trust import TrustSettings
-from headworks.server.engine.simulated import SimulatedSettings
-from headworks.server.engine.vllm_local import VllmSettings
-from headworks.server.flow.permits import FlowSettings
+from headworks.intake.settings import IntakeSettings
+from headworks.policy.identity.settings import CredentialSettings
+from headworks.policy.settings import OpaSettings, RegorusSettings
+from headworks.policy.trust.settings import TrustSettings
+from headworks.server.engine.settings import EngineSettings
+from headworks.server.flow.settings import FlowSettings
 from headworks.server.http.settings import HttpSettings
-from headworks.server.parts import IntakeSettings
-from headworks.server.rpc.server import RpcSettings
-from headworks.server.telemetry import TelemetrySettings
-from headworks.server.turn import TurnSettings
+from headworks.server.rpc.settings import RpcSettings
+from headworks.server.telemetry.settings import LogLevel, TelemetrySettings
+from headworks.server.turn.settings import TurnSettings
 
 ENVIRONMENT_PREFIX = "HEADWORKS_"
 _NOT_SETTINGS = re.compile(r"HEADWORKS_(TARGET|API_KEY|SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_\w+)?)")
@@ -35,22 +33,6 @@ _SECRETS = frozenset({"token", "digest"})
 
 class SettingsError(Exception):
     """The settings file, a variable or a flag is wrong; the sentence says which and how."""
-
-
-class EngineKind(StrEnum):
-    """Adapters of the engine port."""
-
-    VLLM = "vllm"
-    SIMULATED = "simulated"
-
-
-class LogLevel(StrEnum):
-    """The least that is logged."""
-
-    DEBUG = "debug"
-    INFO = "info"
-    WARNING = "warning"
-    ERROR = "error"
 
 
 class JudgeKind(StrEnum):
@@ -68,17 +50,6 @@ class ModelSettings:
     """Where `headworks models pull` builds them."""
     language: str = ""
     """Name in the store; empty: the one built last."""
-
-
-@dataclass(frozen=True, slots=True)
-class EngineSettings:
-    """What makes answers."""
-
-    kind: EngineKind = EngineKind.VLLM
-    health_seconds: float = 0.5
-    """Between two looks at whether it is alive."""
-    vllm: VllmSettings = field(default_factory=VllmSettings)
-    simulated: SimulatedSettings = field(default_factory=SimulatedSettings)
 
 
 @dataclass(frozen=True, slots=True)

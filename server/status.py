@@ -7,17 +7,9 @@ from grpc import StatusCode
 from headworks.intake.errors import BadMedia, ModelMissing, TooLarge
 from headworks.intake.table.store import UnknownTable
 from headworks.policy.errors import JudgeUnavailable, UnknownCaller
-from headworks.server.errors import (
-    BadRequest,
-    Draining,
-    EngineBroken,
-    EngineUnavailable,
-    OutOfOrder,
-    TooMany,
-    TurnRefused,
-    TurnTimedOut,
-    UnknownModel,
-)
+from headworks.server.engine.errors import EngineBroken, EngineUnavailable
+from headworks.server.flow.errors import Draining, TooMany
+from headworks.server.turn.errors import BadRequest, OutOfOrder, TurnRefused, TurnTimedOut, UnknownModel
 
 INTERNAL_TEXT = "something went wrong here; report the turn id"
 _RETRY_SOON_SECONDS = 1.0

@@ -3,9 +3,9 @@
 from hypothesis import strategies as st
 
 from headworks.policy.facts import MODALITIES, InputFacts, LabelFact
-from headworks.policy.identity import AuthenticatedBy, Caller
+from headworks.policy.identity.caller import AuthenticatedBy, Caller
 from headworks.policy.question import Question, Stage
-from headworks.policy.trust import Trust
+from headworks.policy.trust.assess import Trust
 
 TRICKY_TEXTS = (
     *(" ", "  ", "   ", "\t", "\n", "\n\n", " \n ", "\r\n", "\x0b", "\x1c", "\xa0", "\u2003", "\u3000", "\u200b"),

@@ -4,6 +4,7 @@ import ast
 import re
 import tomllib
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,44 @@ MAY_IMPORT = {
     "graphql": {"graphql", "intake", "policy"},
     "server": {"server", "graphql", "intake", "policy", "v1"},
 }
+ROOMS = {
+    "intake": (
+        {"intake"},
+        {"settings"},
+        {"build"},
+        {"voice", "image", "table", "text"},
+        {"prompt", "models"},
+        {"onnx", "preprocessor"},
+        {"finding", "work"},
+        {"span", "errors"},
+    ),
+    "policy": (
+        {"regorus", "opa"},
+        {"settings", "probe", "answer", "question_input"},
+        {"bundles", "judge"},
+        {"question", "verdict"},
+        {"trust"},
+        {"identity", "facts"},
+        {"errors"},
+        {"rego"},
+    ),
+    "graphql": ({"sdl"}, {"execution"}, {"roots"}, {"table", "turn"}, {"context"}, {"guard", "observer"}, {"settings"}),
+    "server": (
+        {"cli"},
+        {"main"},
+        {"settings"},
+        {"rpc", "http", "graph"},
+        {"client", "telemetry", "status"},
+        {"turn"},
+        {"flow", "engine", "visit"},
+        {"state", "readiness", "clock"},
+    ),
+}
+"""The rooms of each folder, from the top down. A room imports rooms of lower rows only."""
+PORTS = {("graphql", "context", "table"), ("graphql", "context", "turn")}
+"""Arrows to a port alone (`port.py`), which is a room's lower half."""
 PROTOBUF = ("google.protobuf", "google.rpc", "headworks.v1", "grpc_health", "grpc_reflection")
+KNOW_PROTOBUF = (ROOT / "server" / "rpc", ROOT / "server" / "client")
 LONGEST_FILE = 400
 
 
@@ -33,6 +71,17 @@ def imports(path: Path) -> Iterator[str]:
             yield node.module or ""
 
 
+def arrows(folder: str) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Yield (from, to) for each import within a folder, as the parts of both modules' names below it."""
+    for path in modules(folder):
+        start = path.relative_to(ROOT / folder).with_suffix("").parts
+        start = start[:-1] if start[-1] == "__init__" else start
+        for name in imports(path):
+            parts = tuple(name.split("."))
+            if parts[:2] == ("headworks", folder) and len(parts) > 2:
+                yield start, parts[2:]
+
+
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_folders_import_only_what_the_design_allows(folder: str) -> None:
     """Each package can then be used without the others above it."""
@@ -43,10 +92,43 @@ def test_folders_import_only_what_the_design_allows(folder: str) -> None:
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_protobuf_stays_in_server_rpc(folder: str) -> None:
+def test_rooms_import_only_lower_rooms(folder: str) -> None:
+    """An arrow that goes up would let two rooms know each other, and neither could change alone."""
+    row = {room: number for number, rooms in enumerate(ROOMS[folder]) for room in rooms}
+    for start, end in arrows(folder):
+        if not start or start[0] == end[0] or ((folder, start[0], end[0]) in PORTS and end[1:] == ("port",)):
+            continue
+        assert row[start[0]] < row[end[0]], f"{folder}/{'/'.join(start)} imports {'.'.join(end)}"
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_every_room_has_its_place_in_the_order(folder: str) -> None:
+    """A room that nobody placed would be bound by no rule, and one that is gone would mislead a reader."""
+    named = set().union(*ROOMS[folder]) - {"state"}
+    found = {path.relative_to(ROOT / folder).parts[0].removesuffix(".py") for path in modules(folder)} - {"__init__"}
+    assert found == named
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_no_modules_import_each_other_within_a_room(folder: str) -> None:
+    """The same at every depth: the files and folders of a room form no circle."""
+    graphs: dict[tuple[str, ...], dict[str, set[str]]] = {}
+    for start, end in arrows(folder):
+        shared = next((i for i, (a, b) in enumerate(zip(start, end, strict=False)) if a != b), None)
+        if shared:
+            graphs.setdefault(start[:shared], {}).setdefault(start[shared], set()).add(end[shared])
+    for room, graph in graphs.items():
+        try:
+            TopologicalSorter(graph).prepare()
+        except CycleError as error:
+            pytest.fail(f"{folder}/{'/'.join(room)}: {' -> '.join(error.args[1])}")
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_protobuf_stays_at_the_wire(folder: str) -> None:
     """The contract can then change without the turn."""
     for path in modules(folder):
-        if path.is_relative_to(ROOT / "server" / "rpc"):
+        if any(path.is_relative_to(room) for room in KNOW_PROTOBUF):
             continue
         found = [name for name in imports(path) if name.startswith(PROTOBUF)]
         assert not found, f"{path} imports {found}"

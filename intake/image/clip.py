@@ -15,8 +15,9 @@ from headworks.intake.image.picture import Pixels
 from headworks.intake.image.preparation import ClipPreprocessing, parse_preprocessing, prepare
 from headworks.intake.image.prompt_tokens import tokenize
 from headworks.intake.models.store import PULL_COMMAND, ModelKind, ModelStore
-from headworks.intake.onnx.provider import OnnxSettings, ProviderChoice
+from headworks.intake.onnx.provider import ProviderChoice
 from headworks.intake.onnx.session import Session, open_session
+from headworks.intake.onnx.settings import OnnxSettings
 
 _TEXT_BATCH = 16
 

@@ -10,8 +10,9 @@ import numpy as np
 from headworks.intake.finding import TextLine
 from headworks.intake.image.picture import Pixels
 from headworks.intake.models.store import ModelKind, ModelStore
-from headworks.intake.onnx.provider import OnnxSettings, ProviderChoice
+from headworks.intake.onnx.provider import ProviderChoice
 from headworks.intake.onnx.session import open_session
+from headworks.intake.onnx.settings import OnnxSettings
 from headworks.intake.span import ImageOrigin
 
 _MAX_RATIO = 32

@@ -10,7 +10,7 @@ from headworks.intake.image.header import tell_format
 from headworks.intake.image.ocr import OcrModel
 from headworks.intake.image.picture import ImageSettings, Picture, decode
 from headworks.intake.models.store import ModelKind, ModelStore
-from headworks.intake.onnx.provider import OnnxSettings
+from headworks.intake.onnx.settings import OnnxSettings
 from headworks.intake.span import ImageOrigin, Modality, Span
 from headworks.intake.work import WorkPool
 

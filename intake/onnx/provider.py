@@ -4,27 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from headworks.intake.errors import IntakeError
-
-CUDA = "CUDAExecutionProvider"
-CPU = "CPUExecutionProvider"
+from headworks.intake.onnx.settings import OnnxSettings
 
 
 class NoProvider(IntakeError):
     """None of the execution providers in the settings is usable here; the operator's task."""
-
-
-@dataclass(frozen=True, slots=True)
-class OnnxSettings:
-    """How ONNX Runtime runs a graph."""
-
-    providers: tuple[str, ...] = (CUDA, CPU)
-    """Best first. CUDA is worth having wherever it works; the CPU always does."""
-    intra_op_threads: int = 2
-    """Threads within one operator, per session. More gain little on graphs of this size and starve the engine."""
-    cuda_device: int = 0
-    """Which GPU, as CUDA counts them."""
-    is_spinning: bool = False
-    """Whether idle threads spin. It saves microseconds a run and burns a core that the engine could use."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ import onnxruntime
 from numpy.typing import NDArray
 
 from headworks.intake.errors import ModelMissing
-from headworks.intake.onnx.provider import CUDA, OnnxSettings, ProviderChoice, choose, settle
+from headworks.intake.onnx.provider import ProviderChoice, choose, settle
+from headworks.intake.onnx.settings import CUDA, OnnxSettings
 
 Array = NDArray[Any]
 

@@ -10,7 +10,7 @@ import numpy as np
 from headworks.intake.errors import TooLarge
 from headworks.intake.finding import Finding, Heard
 from headworks.intake.models.store import ModelStore
-from headworks.intake.onnx.provider import OnnxSettings
+from headworks.intake.onnx.settings import OnnxSettings
 from headworks.intake.span import AudioOrigin, Modality, Span
 from headworks.intake.voice.container import ContainerReader
 from headworks.intake.voice.encoding import AudioEncoding, VoiceForm

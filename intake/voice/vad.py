@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headworks.intake.models.store import ModelKind, ModelStore
-from headworks.intake.onnx.provider import OnnxSettings
 from headworks.intake.onnx.session import Session, open_session
+from headworks.intake.onnx.settings import OnnxSettings
 
 WINDOW_SAMPLES = 512
 """The only size that Silero VAD takes at 16 kHz."""

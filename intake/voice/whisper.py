@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from headworks.intake.errors import ModelMissing
 from headworks.intake.models.store import ModelKind, ModelStore
-from headworks.intake.onnx.provider import OnnxSettings
 from headworks.intake.onnx.session import Held, Session, open_session
+from headworks.intake.onnx.settings import OnnxSettings
 from headworks.intake.voice.encoding import SAMPLE_RATE_HERTZ
 from headworks.intake.voice.mel import WINDOW_SAMPLES, log_mel
 from headworks.intake.voice.pcm import Samples

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from headworks.intake.finding import Heard, Read, Seen
-from headworks.server.steps import Accepted, Delta, Event, Finished, Found, Judgement, Normalized
+from headworks.server.turn.steps import Accepted, Delta, Event, Finished, Found, Judgement, Normalized
 
 _CONTROL = re.compile(r"[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 """What JSON itself does not escape of `render.printable`'s."""

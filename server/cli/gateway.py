@@ -16,7 +16,7 @@ from rich.console import Console
 
 from headworks.server.cli.mistake import FAILED, Mistake
 from headworks.server.cli.render import printable
-from headworks.server.rpc.client import CallFailed, HeadworksClient
+from headworks.server.client.client import CallFailed, HeadworksClient
 
 HOST = "127.0.0.1"
 START_SECONDS = 600.0

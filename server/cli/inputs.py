@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headworks.intake.span import Modality
+from headworks.intake.voice.encoding import AudioEncoding, VoiceForm
 from headworks.server.cli.mistake import Mistake
-from headworks.server.steps import AudioEncoding, Chunk, VoiceSetup
+from headworks.server.turn.steps import Chunk
 
 CHUNK_BYTES = 64 * 1024
 """Of one message; the contract's "64 KiB and less keep the stream lively"."""
@@ -83,12 +84,12 @@ def gather(
     return tuple(parts)
 
 
-def voice_setup(parts: Sequence[Part]) -> VoiceSetup:
+def voice_setup(parts: Sequence[Part]) -> VoiceForm:
     """Return how the turn's audio is sent; a microphone asks for partial transcripts."""
     for part in parts:
         if isinstance(part, MicPart):
-            return VoiceSetup(AudioEncoding.LINEAR16, part.sample_rate_hertz, has_partials=True)
-    return VoiceSetup(has_partials=True)
+            return VoiceForm(AudioEncoding.LINEAR16, part.sample_rate_hertz, has_partials=True)
+    return VoiceForm(has_partials=True)
 
 
 async def chunks(parts: Sequence[Part], progress: Progress) -> AsyncGenerator[Chunk, None]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from headworks.server.rpc.client import CallFailed
+from headworks.server.client.client import CallFailed
 
 USAGE = 2
 """Exit code: the command, or a file that it names, is wrong."""

@@ -51,8 +51,8 @@ def pull(
     Without options everything comes out of installed packages, and no network is asked.
     """
     with needs_extra(PULL_EXTRA):
-        from headworks.intake.models.pull import PullChoice
-        from headworks.intake.models.pull import pull as run
+        from headworks.intake.build.pull import PullChoice
+        from headworks.intake.build.pull import pull as run
     kinds = frozenset(only) if only else frozenset(ModelKind)
     choice = PullChoice(language=language, whisper=whisper, clip=clip, kinds=kinds)
     place = ModelStore(options.store_folder(store, config))

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from headworks.server.cli.mistake import Mistake, needs_extra
-from headworks.server.rpc.client import HeadworksClient
+from headworks.server.client.client import HeadworksClient
 
 DEFAULT_TARGET = "127.0.0.1:50051"
 DEFAULT_STORE = Path("~/.headworks/models")

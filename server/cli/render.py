@@ -11,7 +11,7 @@ from rich.text import Text
 from headworks.intake.finding import Heard, Read, Seen, best_labels
 from headworks.intake.span import AudioOrigin, ImageOrigin, Origin, Span, TableOrigin, TextOrigin
 from headworks.server.cli.as_json import tokens_per_second
-from headworks.server.steps import Accepted, Finished, Judgement, Normalized
+from headworks.server.turn.steps import Accepted, Finished, Judgement, Normalized
 
 PIPED_WIDTH = 100
 """Columns when standard output is not a terminal, which would say how many it has."""

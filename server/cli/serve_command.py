@@ -1,6 +1,5 @@
 """`serve`: the gateway itself."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -8,24 +7,10 @@ import typer
 
 from headworks.server.cli import options
 from headworks.server.cli.mistake import Mistake, needs_extra
+from headworks.server.engine.settings import EngineKind
+from headworks.server.telemetry.settings import LogLevel
 
 SERVER_EXTRA = "server,cpu"
-
-
-class LogLevel(StrEnum):
-    """How much is logged."""
-
-    DEBUG = "debug"
-    INFO = "info"
-    WARNING = "warning"
-    ERROR = "error"
-
-
-class EngineChoice(StrEnum):
-    """As `settings.EngineKind`, which the base install cannot import."""
-
-    VLLM = "vllm"
-    SIMULATED = "simulated"
 
 
 def serve(
@@ -42,7 +27,7 @@ def serve(
         typer.Option("--http-port", min=0, max=65_535, help="Port for HTTP; 8080 by default, 0 takes a free one."),
     ] = None,
     engine: Annotated[
-        EngineChoice | None,
+        EngineKind | None,
         typer.Option("--engine", help="What answers; vllm by default, simulated is a timing model."),
     ] = None,
     store: Annotated[

@@ -17,8 +17,8 @@ from headworks.server.cli.mistake import mistake_of
 from headworks.server.cli.options import DEFAULT_TARGET, Connection
 from headworks.server.cli.render import out
 from headworks.server.cli.turn_view import TurnView, view_for
-from headworks.server.rpc.client import CallFailed, HeadworksClient
-from headworks.server.steps import Setup
+from headworks.server.client.client import CallFailed, HeadworksClient
+from headworks.server.turn.steps import Setup
 
 TIMEOUT_SECONDS = 120.0
 """Of a turn; a small model on two cores answers within a few seconds, a big prompt may take a minute."""
@@ -106,7 +106,7 @@ def demo(
     with ExitStack() as held:
         gateway = held.enter_context(running_gateway(config, is_quiet=is_json)) if serve else None
         connection = Connection(gateway.target if gateway else target, api_key, ca_file, tls, timeout)
-        folder = held.enter_context(as_file(files("headworks.server.demo")))
+        folder = held.enter_context(as_file(files("headworks.server.cli.demo")))
         parts = demo_parts(folder)
         with view_for(is_json=is_json) as view:
             view.say(DEMO_REMARK)

@@ -11,7 +11,7 @@ from rich.text import Text
 from headworks.intake.finding import Finding, Heard, Read, Seen
 from headworks.server.cli import render
 from headworks.server.cli.as_json import event_fields, normalized_fields, print_json
-from headworks.server.steps import Accepted, Delta, Event, Finished, Found, Normalized
+from headworks.server.turn.steps import Accepted, Delta, Event, Finished, Found, Normalized
 
 _REFRESH_PER_SECOND = 8
 

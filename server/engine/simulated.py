@@ -3,25 +3,10 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 
 from headworks.server.clock import Clock
 from headworks.server.engine.engine import EngineLoad, EngineRequest, FinishReason, Piece, PromptChunk
-
-
-@dataclass(frozen=True, slots=True)
-class SimulatedSettings:
-    """The timing model: the first token comes `first_token_seconds` after the turn got its place in the batch and
-    its prompt was whole; each later one `gap_seconds` after the one before."""
-
-    first_token_seconds: float = 0.05
-    gap_seconds: float = 0.02
-    max_running: int = 64
-    """Places in the batch; later turns wait, first come first served."""
-    answer_tokens: int = 64
-    """Length of every answer, unless the turn's ceiling or the room beside its prompt is lower."""
-    max_model_tokens: int = 4096
-    """Prompt and answer of one turn, as the embedded vLLM's default."""
+from headworks.server.engine.settings import SimulatedSettings
 
 
 class SimulatedEngine:

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headworks.server.engine.engine import EngineLoad, EngineRequest, FinishReason, Piece, PromptChunk, Sampling
-from headworks.server.errors import EngineBroken, EngineUnavailable
+from headworks.server.engine.errors import EngineBroken, EngineUnavailable
+from headworks.server.engine.settings import VllmSettings
 
 if TYPE_CHECKING:
     from vllm.engine.protocol import StreamingInput
@@ -21,27 +22,6 @@ if TYPE_CHECKING:
 
 _GIVE_UP_SECONDS = 0.2
 """Between two looks for processes of a start that is given up; importing vLLM takes seconds before there is one."""
-
-
-@dataclass(frozen=True, slots=True)
-class VllmSettings:
-    """Of the embedded vLLM."""
-
-    max_model_tokens: int = 4096
-    """Prompt and answer of one turn; half of what the small default model was trained on, to keep prefill short."""
-    max_turns: int = 64
-    """Turns that hold a place in the batch; a turn whose input still arrives holds one too."""
-    cpu_cache_gibibytes: int = 1
-    """Key/value cache on CPU; 1 GiB holds about 46,000 tokens of the default model."""
-    gpu_memory_share: float = 0.85
-    """Share of the GPU's memory that vLLM may take, in (0, 1]."""
-    is_eager: bool = True
-    """Skip compilation: seconds instead of minutes to start; turn off on a GPU that stays up."""
-    data_type: str = "bfloat16"
-    traces_endpoint: str = ""
-    """OTLP endpoint for vLLM's own spans; empty: it traces nothing."""
-    close_seconds: float = 5.0
-    """How long vLLM's core process may take to end before it is killed."""
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from headworks.policy.verdict import Obligations
 from headworks.server.clock import Clock
-from headworks.server.errors import TooMany
+from headworks.server.flow.errors import TooMany
 
 _MINUTE_SECONDS = 60.0
 

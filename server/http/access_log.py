@@ -3,7 +3,7 @@
 import json
 import logging
 
-from headworks.graphql.ports import ResolverFault
+from headworks.graphql.observer import ResolverFault
 
 LOGGER = "headworks.http"
 

@@ -9,8 +9,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from headworks.graphql.schema import Graph
-from headworks.policy.identity import Identifier
+from headworks.graphql.execution import Graph
+from headworks.policy.identity.caller import Identifier
 from headworks.server.http.bundle_route import BundleSource, bundle_handler
 from headworks.server.http.front import Front, HttpObserver
 from headworks.server.http.gate import Gate

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from headworks.policy.bundles.bundle import Bundle
-from headworks.policy.identity import Caller
+from headworks.policy.identity.caller import Caller
 from headworks.server.http.gate import Handler
 from headworks.server.http.replies import refusal
 

@@ -7,11 +7,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from headworks.policy.errors import UnknownCaller
-from headworks.policy.identity import Caller, Identifier
-from headworks.server.http.peer import is_loopback_peer
+from headworks.policy.identity.caller import Caller, Identifier
 from headworks.server.http.replies import refusal
 from headworks.server.http.settings import HttpSettings
-from headworks.server.peer import joined
+from headworks.server.visit.forwarding import joined
+from headworks.server.visit.loopback import is_loopback_peer
 
 Handler = Callable[[Request, bytes, Caller], Awaitable[Response]]
 

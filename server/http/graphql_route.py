@@ -10,8 +10,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from strawberry.http.ides import get_graphql_ide_html
 
-from headworks.graphql.schema import Graph, GraphqlRequest
-from headworks.policy.identity import Caller
+from headworks.graphql.execution import Graph, GraphqlRequest
+from headworks.policy.identity.caller import Caller
 from headworks.server.http.gate import Handler
 from headworks.server.http.replies import encode, refusal
 

@@ -12,10 +12,10 @@ from google.protobuf.duration_pb2 import Duration
 from google.rpc.error_details_pb2 import ErrorInfo, RetryInfo
 from google.rpc.status_pb2 import Status as StatusMessage
 
-from headworks.policy.identity import Identifier
-from headworks.server.peer import is_forwarded, joined
+from headworks.policy.identity.caller import Identifier
 from headworks.server.status import Status, internal_status, status_of
-from headworks.server.steps import Visit
+from headworks.server.visit.forwarding import is_forwarded, joined
+from headworks.server.visit.visit import Visit
 
 ERROR_DOMAIN = "headworks"
 TURN_ID_KEY = "headworks-turn-id"

@@ -8,10 +8,10 @@ from typing import Any
 
 import grpc
 
-from headworks.policy.identity import Identifier
+from headworks.policy.identity.caller import Identifier
 from headworks.server.rpc.call import TURN_ID_KEY, Context, fail, visit_of
-from headworks.server.steps import Visit
-from headworks.server.turn import new_turn_id
+from headworks.server.turn.runner import new_turn_id
+from headworks.server.visit.visit import Visit
 
 Behaviour = Callable[[AsyncIterator[Any], Context], Awaitable[Any]]
 

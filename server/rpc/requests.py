@@ -2,8 +2,9 @@
 
 from headworks.intake.errors import TooLarge
 from headworks.intake.span import Modality
-from headworks.server.errors import BadRequest
-from headworks.server.steps import AudioEncoding, Chunk, EndOfInput, Setup, Step, VoiceSetup
+from headworks.intake.voice.encoding import AudioEncoding, VoiceForm
+from headworks.server.turn.errors import BadRequest
+from headworks.server.turn.steps import Chunk, EndOfInput, Setup, Step
 from headworks.v1 import turn_pb2 as pb
 
 MAX_TEXT_BYTES = 64 * 1024
@@ -67,15 +68,15 @@ def _setup(setup: pb.TurnSetup) -> Setup:
     )
 
 
-def _voice(voice: pb.VoiceSetup) -> VoiceSetup:
+def _voice(voice: pb.VoiceSetup) -> VoiceForm:
     match voice.encoding:
         case pb.AUDIO_ENCODING_UNSPECIFIED | pb.AUDIO_ENCODING_CONTAINER:
             _require(voice.sample_rate_hertz == 0, "setup.voice.sample_rate_hertz is for LINEAR16 only")
-            return VoiceSetup(AudioEncoding.CONTAINER, 0, voice.partials)
+            return VoiceForm(AudioEncoding.CONTAINER, 0, voice.partials)
         case pb.AUDIO_ENCODING_LINEAR16:
             rate = voice.sample_rate_hertz
             _require(rate in _SAMPLE_RATES, "setup.voice.sample_rate_hertz must lie in [8000, 192000] for LINEAR16")
-            return VoiceSetup(AudioEncoding.LINEAR16, rate, voice.partials)
+            return VoiceForm(AudioEncoding.LINEAR16, rate, voice.partials)
         case other:
             raise BadRequest(f"setup.voice.encoding {other} is not one of the contract's")
 

@@ -6,7 +6,7 @@ from headworks.intake.finding import Finding, Heard, Noted, Read, Seen
 from headworks.intake.span import AudioOrigin, ImageOrigin, Modality, Span, TableOrigin, TextOrigin
 from headworks.policy.verdict import Obligations
 from headworks.server.engine.engine import FinishReason
-from headworks.server.steps import Accepted, Delta, Event, Finished, Found, Judgement, Normalized, Timings, Usage
+from headworks.server.turn.steps import Accepted, Delta, Event, Finished, Found, Judgement, Normalized, Timings, Usage
 from headworks.v1 import turn_pb2 as pb
 
 _MODALITIES = {

@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 
-from headworks.server.errors import TurnTimedOut
 from headworks.server.rpc.call import Context
 from headworks.server.rpc.interceptor import current_call
 from headworks.server.rpc.requests import step_from
 from headworks.server.rpc.responses import normalized_from, response_from
-from headworks.server.steps import Event, Step
-from headworks.server.turn import TurnRunner
+from headworks.server.turn.errors import TurnTimedOut
+from headworks.server.turn.runner import TurnRunner
+from headworks.server.turn.steps import Event, Step
 from headworks.v1 import turn_pb2 as pb
 from headworks.v1.turn_pb2_grpc import TurnServiceServicer
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 
 from headworks.server.engine.engine import EngineLoad, EngineRequest, FinishReason, Piece, PromptChunk
-from headworks.server.errors import EngineBroken, EngineUnavailable
+from headworks.server.engine.errors import EngineBroken, EngineUnavailable
 
 
 class TalkingEngine:

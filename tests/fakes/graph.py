@@ -1,23 +1,14 @@
-"""Fakes of the GraphQL facade's ports."""
+"""Fakes of the graph's ports."""
 
 import asyncio
 from collections.abc import Callable, Mapping
 
-from headworks.graphql.ports import (
-    Failed,
-    FilterFault,
-    Finished,
-    ResolverFault,
-    Row,
-    RowPage,
-    RowsRequest,
-    TableView,
-    TurnOutcome,
-    TurnRequest,
-)
+from headworks.graphql.observer import ResolverFault
+from headworks.graphql.table.port import FilterFault, Row, RowPage, RowsRequest, TableView
+from headworks.graphql.turn.port import Failed, Finished, TurnOutcome, TurnRequest
 from headworks.intake.finding import Column, TableProfile
 from headworks.intake.table.filters import Filter, Operator
-from headworks.policy.identity import AuthenticatedBy, Caller
+from headworks.policy.identity.caller import AuthenticatedBy, Caller
 from headworks.policy.verdict import Verdict
 
 ADA = Caller(tenant="acme", subject="ada", authenticated_by=AuthenticatedBy.API_KEY)

@@ -7,7 +7,7 @@ from graphql import get_introspection_query
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headworks.graphql.schema import Graph, GraphqlRequest
+from headworks.graphql.execution import Graph, GraphqlRequest
 from headworks.graphql.settings import GraphqlSettings
 from tests.fakes.graph import ADA, AnsweringTurns, OwnedTables, RecordingGraphqlObserver
 

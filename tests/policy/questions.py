@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 from headworks.policy.facts import InputFacts
-from headworks.policy.identity import AuthenticatedBy, Caller
+from headworks.policy.identity.caller import AuthenticatedBy, Caller
 from headworks.policy.question import Question, Stage
-from headworks.policy.trust import Trust
+from headworks.policy.trust.assess import Trust
 
 
 def question(

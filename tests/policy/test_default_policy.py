@@ -16,7 +16,8 @@ from headworks.policy.bundles.sources import DEFAULT_FOLDER, read_folder
 from headworks.policy.errors import JudgeUnavailable
 from headworks.policy.question import Question
 from headworks.policy.question_input import question_input
-from headworks.policy.regorus import RegorusJudge, RegorusSettings
+from headworks.policy.regorus import RegorusJudge
+from headworks.policy.settings import RegorusSettings
 from headworks.policy.verdict import Obligations, Verdict
 from tests.policy.conftest import TABLE
 from tests.policy.opa_server import engine_for

@@ -14,8 +14,9 @@ from aiohttp import web
 from headworks.policy.bundles.bundle import build_bundle
 from headworks.policy.bundles.sources import read_folder
 from headworks.policy.errors import JudgeUnavailable, NoVerdict
-from headworks.policy.opa import OpaJudge, OpaSettings
-from headworks.policy.regorus import RegorusJudge, RegorusSettings
+from headworks.policy.opa import OpaJudge
+from headworks.policy.regorus import RegorusJudge
+from headworks.policy.settings import OpaSettings, RegorusSettings
 from tests.contracts.judge import check_judge
 from tests.policy.opa_server import http_server, opa_server, raw_server
 from tests.policy.questions import question

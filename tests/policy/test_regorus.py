@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from headworks.policy.errors import JudgeUnavailable, NoVerdict, PolicyBroken
-from headworks.policy.identity import AuthenticatedBy, Caller
+from headworks.policy.identity.caller import AuthenticatedBy, Caller
 from headworks.policy.question import Question
-from headworks.policy.regorus import RegorusJudge, RegorusSettings
+from headworks.policy.regorus import RegorusJudge
+from headworks.policy.settings import RegorusSettings
 from tests.contracts.judge import check_judge
 from tests.policy.questions import question
 

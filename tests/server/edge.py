@@ -12,25 +12,32 @@ from google.rpc.error_details_pb2 import ErrorInfo, RetryInfo
 from google.rpc.status_pb2 import Status
 
 from headworks.intake.preprocessor import Preprocessor
-from headworks.intake.prompt import ChatTemplate, PromptSettings, PromptWriter
+from headworks.intake.prompt.decoder import TextDecoder
+from headworks.intake.prompt.settings import PromptSettings
+from headworks.intake.prompt.template import ChatTemplate
+from headworks.intake.prompt.tokenizer import ModelTokenizer
+from headworks.intake.prompt.writer import PromptWriter
 from headworks.intake.span import Modality
 from headworks.intake.table.preprocessor import TablePreprocessor
 from headworks.intake.table.settings import TableSettings
 from headworks.intake.table.store import TableStore, TableStoreSettings
 from headworks.intake.text import TextPreprocessor, TextSettings
-from headworks.intake.tokenizer import ModelTokenizer, TextDecoder
 from headworks.intake.work import WorkPool, WorkSettings
-from headworks.policy.credentials import ApiKeyIdentifier, CredentialSettings
+from headworks.policy.identity.api_keys import ApiKeyIdentifier
+from headworks.policy.identity.settings import CredentialSettings
 from headworks.policy.judge import Judge
-from headworks.policy.trust import TrustSettings
+from headworks.policy.trust.settings import TrustSettings
 from headworks.server.clock import Clock, SystemClock
 from headworks.server.engine.engine import Engine
+from headworks.server.flow.admission import Permits
 from headworks.server.flow.meter import Meter
-from headworks.server.flow.permits import FlowSettings, Permits
-from headworks.server.observer import SilentObserver, TurnObserver, TurnRecord
-from headworks.server.rpc.server import RpcServer, RpcSettings
-from headworks.server.steps import Setup
-from headworks.server.turn import TurnRunner, TurnSettings
+from headworks.server.flow.settings import FlowSettings
+from headworks.server.rpc.server import RpcServer
+from headworks.server.rpc.settings import RpcSettings
+from headworks.server.turn.record import SilentObserver, TurnObserver, TurnRecord
+from headworks.server.turn.runner import TurnRunner
+from headworks.server.turn.settings import TurnSettings
+from headworks.server.turn.steps import Setup
 from headworks.v1 import turn_pb2 as pb
 from headworks.v1.turn_pb2_grpc import TurnServiceStub
 from tests.fakes.engines import TalkingEngine

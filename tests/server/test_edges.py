@@ -12,15 +12,16 @@ from prometheus_client import CollectorRegistry
 from headworks.policy.errors import NoVerdict
 from headworks.policy.question import Stage
 from headworks.policy.verdict import Obligations
-from headworks.server.answer import AnswerSettings
 from headworks.server.clock import SystemClock
-from headworks.server.engine.simulated import SimulatedEngine, SimulatedSettings
-from headworks.server.flow.permits import FlowSettings
-from headworks.server.input import InputSettings
-from headworks.server.observer import Outcome
-from headworks.server.rpc.server import SERVICE_NAME, RpcSettings
-from headworks.server.telemetry import Telemetry, TelemetrySettings
-from headworks.server.turn import TurnSettings
+from headworks.server.engine.settings import SimulatedSettings
+from headworks.server.engine.simulated import SimulatedEngine
+from headworks.server.flow.settings import FlowSettings
+from headworks.server.rpc.server import SERVICE_NAME
+from headworks.server.rpc.settings import RpcSettings
+from headworks.server.telemetry.settings import TelemetrySettings
+from headworks.server.telemetry.telemetry import Telemetry
+from headworks.server.turn.record import Outcome
+from headworks.server.turn.settings import AnswerSettings, InputSettings, TurnSettings
 from headworks.v1 import turn_pb2 as pb
 from tests.fakes.engines import FailingEngine, TalkingEngine
 from tests.fakes.judges import AllowingJudge, BrokenJudge, DenyingJudge

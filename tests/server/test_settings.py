@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from headworks.server.settings import EngineKind, LogLevel, SettingsError, as_tree, load
+from headworks.server.engine.settings import EngineKind
+from headworks.server.settings import SettingsError, as_tree, load
+from headworks.server.telemetry.settings import LogLevel
 
 DIGEST = "a" * 64
 

@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from headworks.intake.models.store import ModelKind, ModelStore
-from headworks.intake.tokenizer import ModelTokenizer
+from headworks.intake.prompt.tokenizer import ModelTokenizer
 from headworks.v1 import turn_pb2 as pb
 from headworks.v1.turn_pb2_grpc import TurnServiceStub
 from tests.server.running import RunningGateway, running_gateway
@@ -22,7 +22,7 @@ from tests.server.running import RunningGateway, running_gateway
 pytestmark = [pytest.mark.models, pytest.mark.engine, pytest.mark.timeout(600)]
 
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
-DEMO = REPOSITORY / "server" / "demo"
+DEMO = REPOSITORY / "server" / "cli" / "demo"
 QUESTION = "How many orders did we ship in March?"
 PRINTED = [
     "HEADWORKS CAFE",

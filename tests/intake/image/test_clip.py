@@ -10,7 +10,7 @@ from headworks.intake.image.clip import ClipModel, Towers
 from headworks.intake.image.label_sets import LabelSet, Pooling
 from headworks.intake.image.preparation import prepare
 from headworks.intake.models.store import ModelKind, ModelStore
-from headworks.intake.onnx.provider import OnnxSettings
+from headworks.intake.onnx.settings import OnnxSettings
 from tests.intake.image.clip_model import HOW, SETS, make_store, reference_scores
 from tests.intake.image.pictures import draw
 

@@ -11,11 +11,11 @@ from headworks.intake.finding import TextLine
 from headworks.intake.image.ocr import Box, OcrModel, join_lines
 from headworks.intake.image.picture import ImageSettings, decode
 from headworks.intake.models.store import ModelStore
-from headworks.intake.onnx.provider import OnnxSettings
+from headworks.intake.onnx.settings import OnnxSettings
 from headworks.intake.span import ImageOrigin
 from tests.intake.image.pictures import draw
 
-RECEIPT = (resources.files("headworks.server.demo") / "receipt.png").read_bytes()
+RECEIPT = (resources.files("headworks.server.cli.demo") / "receipt.png").read_bytes()
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from headworks.intake.image.ocr import OcrModel
 from headworks.intake.image.picture import ImageSettings, Picture, Pixels
 from headworks.intake.image.preprocessor import ImageModels, ImagePreprocessor, write_spans
 from headworks.intake.models.store import ModelStore
-from headworks.intake.onnx.provider import OnnxSettings
+from headworks.intake.onnx.settings import OnnxSettings
 from headworks.intake.span import ImageOrigin
 from headworks.intake.work import WorkPool, WorkSettings
 from tests.intake.image.pictures import draw, encode, png_that_claims

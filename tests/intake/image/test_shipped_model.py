@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
+from headworks.intake.build.progress import SilentObserver
+from headworks.intake.build.recipe import locked, make
+from headworks.intake.build.shipped import ShippedClip, shipped_folder
 from headworks.intake.image.clip import ClipModel
 from headworks.intake.image.picture import Pixels
-from headworks.intake.models.progress import SilentObserver
-from headworks.intake.models.recipe import locked, make
-from headworks.intake.models.shipped import ShippedClip, shipped_folder
 from headworks.intake.models.store import ModelStore
-from headworks.intake.onnx.provider import CPU, OnnxSettings
+from headworks.intake.onnx.settings import CPU, OnnxSettings
 
 MOST_BYTES = 12_000_000
 HARMLESS = "safe"
@@ -96,8 +96,8 @@ def test_running_it_needs_no_torch(tmp_path: Path) -> None:
     script = (
         "import sys, numpy\n"
         "from headworks.intake.image.clip import Towers\n"
-        "from headworks.intake.models.shipped import shipped_folder\n"
-        "from headworks.intake.onnx.provider import CPU, OnnxSettings\n"
+        "from headworks.intake.build.shipped import shipped_folder\n"
+        "from headworks.intake.onnx.settings import CPU, OnnxSettings\n"
         "towers = Towers.load(shipped_folder(), OnnxSettings(providers=(CPU,)))\n"
         "towers.images([numpy.zeros((9, 9, 3), 'uint8')]), towers.texts(['a dog'])\n"
         "print(*sorted({'torch', 'open_clip', 'transformers', 'resvg_py'} & sys.modules.keys()))\n"

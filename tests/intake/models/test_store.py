@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from headworks.intake.build.errors import PullFailed, StoreBusy
+from headworks.intake.build.progress import SilentObserver
+from headworks.intake.build.pull import PullChoice, pull
+from headworks.intake.build.recipe import LOCK, STAGING, Step, locked, make
 from headworks.intake.errors import ModelMissing
-from headworks.intake.models.errors import PullFailed, StoreBusy
-from headworks.intake.models.progress import SilentObserver
-from headworks.intake.models.pull import PullChoice, pull
-from headworks.intake.models.recipe import LOCK, STAGING, Step, locked, make
 from headworks.intake.models.store import ModelKind, ModelStore
 
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from headworks.intake.onnx.provider import CPU, CUDA, NoProvider, OnnxSettings, ProviderChoice, choose, settle
+from headworks.intake.onnx.provider import NoProvider, ProviderChoice, choose, settle
+from headworks.intake.onnx.settings import CPU, CUDA, OnnxSettings
 
 TENSORRT = "TensorrtExecutionProvider"
 

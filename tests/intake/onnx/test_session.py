@@ -8,8 +8,9 @@ import pytest
 from numpy.typing import NDArray
 
 from headworks.intake.errors import ModelMissing
-from headworks.intake.onnx.provider import CPU, CUDA, NoProvider, OnnxSettings, ProviderChoice
+from headworks.intake.onnx.provider import NoProvider, ProviderChoice
 from headworks.intake.onnx.session import Held, Session, open_session
+from headworks.intake.onnx.settings import CPU, CUDA, OnnxSettings
 from tests.intake.onnx.graphs import NotingSession, write_cache_graph
 
 EMPTY = np.zeros((0, 2), np.float32)

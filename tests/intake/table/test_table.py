@@ -20,7 +20,7 @@ from headworks.intake.table.upload import TableFormat, Upload
 from tests.intake.table.tables import opened, parquet
 from tests.strategies import cut_bytes
 
-ORDERS = (resources.files("headworks.server.demo") / "orders.csv").read_bytes()
+ORDERS = (resources.files("headworks.server.cli.demo") / "orders.csv").read_bytes()
 MIXED: dict[str, list[Any]] = {
     "id": [1, 2, None, 4],
     "name": ["a", None, "ü", ""],

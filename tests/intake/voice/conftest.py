@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from headworks.intake.models.store import ModelStore
-from headworks.intake.onnx.provider import OnnxSettings
+from headworks.intake.onnx.settings import OnnxSettings
 from headworks.intake.voice.preprocessor import VoiceModels
 from headworks.intake.work import WorkPool, WorkSettings
 

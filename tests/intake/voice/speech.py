@@ -18,7 +18,7 @@ from headworks.intake.voice.whisper import Transcript
 from headworks.intake.work import WorkPool
 
 REPOSITORY = Path(__file__).resolve().parent.parent.parent.parent
-QUESTION_FILE = REPOSITORY / "server" / "demo" / "question.flac"
+QUESTION_FILE = REPOSITORY / "server" / "cli" / "demo" / "question.flac"
 QUESTION = "How many orders did we ship in March?"
 AUSTEN = REPOSITORY / "tests" / "data" / "austen-0930.wav"
 AUSTEN_WORDS = "He might even have been made amiable himself."

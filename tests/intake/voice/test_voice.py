@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import soxr
 
+from headworks.intake.build.packaged import package_file
 from headworks.intake.errors import BadMedia, TooLarge
 from headworks.intake.finding import Heard
-from headworks.intake.models.packaged import package_file
 from headworks.intake.voice.encoding import AudioEncoding, VoiceForm
 from headworks.intake.voice.preprocessor import VoiceModels, VoicePreprocessor
 from headworks.intake.voice.settings import EndpointSettings, VoiceSettings
@@ -40,7 +40,7 @@ STREAM = VoiceForm(AudioEncoding.LINEAR16, 16_000)
 def test_onnx_whisper_equals_pytorch_whisper_token_for_token(models: VoiceModels, name: str) -> None:
     """Same weights, greedy, no timestamps: the export and the decoding around it change nothing."""
     whisper = pytest.importorskip("whisper")
-    from headworks.intake.models.whisper_weights import read_ctranslate2, to_whisper
+    from headworks.intake.build.whisper.weights import read_ctranslate2, to_whisper
 
     path = ALL_AUSTEN / f"austen-{name}.wav"
     if not path.exists():

@@ -6,12 +6,12 @@ from typing import Any
 
 from headworks.intake.finding import Column, Heard, Label, Read, Seen, TableProfile, TextLine
 from headworks.intake.span import AudioOrigin, ImageOrigin, Modality, Span, TableOrigin, TextOrigin
-from headworks.policy.trust import Trust
+from headworks.policy.trust.assess import Trust
 from headworks.policy.verdict import Obligations, Verdict
 from headworks.server.engine.engine import FinishReason
 from headworks.server.rpc.call import fail
 from headworks.server.rpc.responses import normalized_from, response_from
-from headworks.server.steps import Accepted, Delta, Event, Finished, Found, Judgement, Normalized, Timings, Usage
+from headworks.server.turn.steps import Accepted, Delta, Event, Finished, Found, Judgement, Normalized, Timings, Usage
 from headworks.v1 import turn_pb2 as pb
 from headworks.v1.turn_pb2_grpc import TurnServiceServicer
 

@@ -14,7 +14,8 @@ from headworks.server.cli import run
 from headworks.server.cli.checks import Check, State, _flat
 from headworks.server.cli.inputs import MAX_TEXT_BYTES, TextPart, chunks
 from headworks.server.cli.options import DEFAULT_STORE
-from headworks.server.settings import EngineKind, ModelSettings
+from headworks.server.engine.settings import EngineKind
+from headworks.server.settings import ModelSettings
 from tests.server.cli.conftest import write_wav
 
 

@@ -8,11 +8,11 @@ from rich.console import Console, RenderableType
 
 from headworks.intake.finding import Column, Heard, Label, Read, Seen, TableProfile, TextLine
 from headworks.intake.span import AudioOrigin, ImageOrigin, Modality, Span, TextOrigin
-from headworks.policy.trust import Trust
+from headworks.policy.trust.assess import Trust
 from headworks.policy.verdict import Obligations, Verdict
 from headworks.server.cli import render
 from headworks.server.engine.engine import FinishReason
-from headworks.server.steps import Accepted, Finished, Judgement, Normalized, Timings, Usage
+from headworks.server.turn.steps import Accepted, Finished, Judgement, Normalized, Timings, Usage
 from tests.server.cli.scripted import FINAL, FINISHED, JUDGEMENT, NORMALIZED, READ, SEEN, TURN_ID
 
 WIDTH = 100

@@ -13,12 +13,13 @@ from headworks.intake.errors import BadMedia, TooLarge
 from headworks.policy.errors import UnknownCaller
 from headworks.policy.verdict import Verdict
 from headworks.server.cli.turn_commands import demo_parts
-from headworks.server.errors import Draining, TooMany, TurnRefused, UnknownModel
-from headworks.server.steps import Accepted, Delta
+from headworks.server.flow.errors import Draining, TooMany
+from headworks.server.turn.errors import TurnRefused, UnknownModel
+from headworks.server.turn.steps import Accepted, Delta
 from tests.server.cli.conftest import Serve, command, start_command, write_wav
 from tests.server.cli.scripted import EVENTS, FINISHED, JUDGEMENT, TURN_ID, ScriptedTurns
 
-DEMO = Path(__file__).resolve().parents[3] / "server" / "demo"
+DEMO = Path(__file__).resolve().parents[3] / "server" / "cli" / "demo"
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 

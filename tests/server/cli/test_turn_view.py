@@ -10,8 +10,8 @@ from rich.console import Console
 
 from headworks.intake.finding import Noted
 from headworks.server.cli.turn_view import JsonView, TextView, view_for
-from headworks.server.rpc.client import CallFailed
-from headworks.server.steps import Delta, Found
+from headworks.server.client.client import CallFailed
+from headworks.server.turn.steps import Delta, Found
 from tests.server.cli.scripted import EVENTS, FINAL, FINISHED, NORMALIZED, PARTIAL
 
 _CODES = re.compile(r"\x1b\[\??(\d*)([A-Za-z])|(\n)|(\r)|([^\x1b\n\r]+)")

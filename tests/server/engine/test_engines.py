@@ -5,12 +5,13 @@ from collections.abc import Callable
 import pytest
 
 from headworks.intake.models.store import ModelKind, ModelStore
-from headworks.intake.tokenizer import ModelTokenizer
+from headworks.intake.prompt.tokenizer import ModelTokenizer
 from headworks.server.clock import SystemClock
 from headworks.server.engine.engine import Engine, EngineRequest, FinishReason, Sampling
-from headworks.server.engine.simulated import SimulatedEngine, SimulatedSettings
-from headworks.server.engine.vllm_local import VllmEngine, VllmSettings
-from headworks.server.errors import EngineBroken, EngineUnavailable
+from headworks.server.engine.errors import EngineBroken, EngineUnavailable
+from headworks.server.engine.settings import SimulatedSettings, VllmSettings
+from headworks.server.engine.simulated import SimulatedEngine
+from headworks.server.engine.vllm_local import VllmEngine
 from tests.contracts.engine import answer, check_engine, chunks
 from tests.fakes.engines import FailingEngine, TalkingEngine
 

@@ -11,11 +11,13 @@ import httpx
 import pytest
 from prometheus_client import CollectorRegistry
 
-from headworks.graphql.ports import GraphqlObserver, Turns
-from headworks.graphql.schema import Graph
+from headworks.graphql.execution import Graph
+from headworks.graphql.observer import GraphqlObserver
 from headworks.graphql.settings import GraphqlSettings
+from headworks.graphql.turn.port import Turns
 from headworks.policy.bundles.bundle import Bundle
-from headworks.policy.credentials import ApiKey, ApiKeyIdentifier, CredentialSettings, digest_of
+from headworks.policy.identity.api_keys import ApiKeyIdentifier, digest_of
+from headworks.policy.identity.settings import ApiKey, CredentialSettings
 from headworks.server.http.app import HttpParts, build_app
 from headworks.server.http.bundle_route import BundleSource
 from headworks.server.http.front import HttpObserver

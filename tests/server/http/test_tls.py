@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from headworks.server.tls import server_context
+from headworks.server.visit.tls import server_context
 from tests.server.certificates import Certificate, make_certificate
 from tests.server.http.conftest import ADA_KEY, Serve, Serving, raw
 

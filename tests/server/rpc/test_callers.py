@@ -3,7 +3,8 @@
 import grpc
 import pytest
 
-from headworks.policy.credentials import ApiKey, CredentialSettings, digest_of
+from headworks.policy.identity.api_keys import digest_of
+from headworks.policy.identity.settings import ApiKey, CredentialSettings
 from headworks.server.rpc.call import is_loopback_peer
 from tests.server.edge import failure_from, failure_of, turn
 from tests.server.rpc.watching import as_normalize, next_event, settled, watched

@@ -8,9 +8,9 @@ import grpc
 import pytest
 
 from headworks.policy.question import Stage
-from headworks.server.flow.permits import FlowSettings
-from headworks.server.observer import Outcome
+from headworks.server.flow.settings import FlowSettings
 from headworks.server.rpc.servicer import _steps
+from headworks.server.turn.record import Outcome
 from headworks.v1 import turn_pb2 as pb
 from headworks.v1.turn_pb2_grpc import TurnServiceStub
 from tests.fakes.engines import TalkingEngine

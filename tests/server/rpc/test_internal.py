@@ -14,10 +14,12 @@ from headworks.intake.span import Modality
 from headworks.policy.question import Question
 from headworks.policy.verdict import Verdict
 from headworks.server.engine.engine import EngineRequest, Piece
-from headworks.server.observer import TurnRecord
 from headworks.server.status import INTERNAL_TEXT
-from headworks.server.steps import Setup
-from headworks.server.telemetry import EventFormatter, Telemetry, TelemetrySettings
+from headworks.server.telemetry.log import EventFormatter
+from headworks.server.telemetry.settings import TelemetrySettings
+from headworks.server.telemetry.telemetry import Telemetry
+from headworks.server.turn.record import TurnRecord
+from headworks.server.turn.steps import Setup
 from tests.fakes.engines import TalkingEngine
 from tests.fakes.judges import AllowingJudge
 from tests.server.edge import Edge, TextAndTables, edge, failure_from, failure_of, turn

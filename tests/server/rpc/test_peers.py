@@ -12,12 +12,12 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from headworks.policy.question import Question, Stage
 from headworks.policy.verdict import Verdict
-from headworks.server.answer import AnswerSettings
 from headworks.server.engine.engine import EngineRequest, Piece
-from headworks.server.errors import EngineUnavailable
-from headworks.server.observer import Outcome
-from headworks.server.rpc.server import SERVICE_NAME, RpcSettings
-from headworks.server.turn import TurnSettings
+from headworks.server.engine.errors import EngineUnavailable
+from headworks.server.rpc.server import SERVICE_NAME
+from headworks.server.rpc.settings import RpcSettings
+from headworks.server.turn.record import Outcome
+from headworks.server.turn.settings import AnswerSettings, TurnSettings
 from headworks.v1 import turn_pb2 as pb
 from tests.fakes.engines import FailingEngine, TalkingEngine
 from tests.fakes.judges import AllowingJudge, DenyingJudge, SilentJudge

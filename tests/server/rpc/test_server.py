@@ -10,11 +10,15 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from headworks.policy.credentials import ApiKeyIdentifier, CredentialSettings
-from headworks.policy.identity import AuthenticatedBy, Caller
-from headworks.server.errors import Draining, TurnTimedOut
-from headworks.server.rpc.server import SERVICE_NAME, RpcServer, RpcSettings
-from headworks.server.steps import EndOfInput, Event, Step, Visit
+from headworks.policy.identity.api_keys import ApiKeyIdentifier
+from headworks.policy.identity.caller import AuthenticatedBy, Caller
+from headworks.policy.identity.settings import CredentialSettings
+from headworks.server.flow.errors import Draining
+from headworks.server.rpc.server import SERVICE_NAME, RpcServer
+from headworks.server.rpc.settings import RpcSettings
+from headworks.server.turn.errors import TurnTimedOut
+from headworks.server.turn.steps import EndOfInput, Event, Step
+from headworks.server.visit.visit import Visit
 from headworks.v1.turn_pb2_grpc import TurnServiceStub
 from tests.server.edge import Edge, edge, failure_of, held_open, setup, turn
 from tests.server.rpc.watching import as_normalize, next_event, settled, until, watched

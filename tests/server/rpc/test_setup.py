@@ -4,10 +4,9 @@ import pytest
 
 from headworks.policy.question import Stage
 from headworks.policy.verdict import Obligations
-from headworks.server.answer import AnswerSettings
 from headworks.server.engine.engine import Sampling
-from headworks.server.observer import Outcome
-from headworks.server.turn import TurnSettings
+from headworks.server.turn.record import Outcome
+from headworks.server.turn.settings import AnswerSettings, TurnSettings
 from headworks.v1 import turn_pb2 as pb
 from tests.fakes.judges import AllowingJudge
 from tests.server.edge import END, Edge, setup, table, text

@@ -9,18 +9,19 @@ import pytest
 
 from headworks.policy.question import Question
 from headworks.policy.verdict import Verdict
-from headworks.server.rpc.client import CallFailed, HeadworksClient
+from headworks.server.client.client import CallFailed, HeadworksClient
 from headworks.server.rpc.interceptor import current_call
-from headworks.server.rpc.server import RpcSettings
+from headworks.server.rpc.settings import RpcSettings
 from headworks.server.settings import SettingsError, load
-from headworks.server.steps import Setup, Visit
+from headworks.server.turn.steps import Setup
+from headworks.server.visit.visit import Visit
 from headworks.v1.turn_pb2_grpc import TurnServiceStub
 from tests.fakes.judges import AllowingJudge
 from tests.server.certificates import Certificate, make_certificate
 from tests.server.cli.conftest import command
+from tests.server.client.test_client import nothing
 from tests.server.edge import Edge, edge, failure_of, turn
 from tests.server.rpc.watching import next_event, settled, watched
-from tests.server.test_client import nothing
 
 
 class VisitedJudge(AllowingJudge):

@@ -8,8 +8,8 @@ from typing import Any
 import grpc
 
 from headworks.policy.question import Stage
-from headworks.server.observer import TurnRecord
-from headworks.server.steps import Judgement
+from headworks.server.turn.record import TurnRecord
+from headworks.server.turn.steps import Judgement
 from headworks.v1 import turn_pb2 as pb
 from tests.server.edge import Edge, Recorder, edge
 

@@ -1,0 +1,174 @@
+"""A model's own chat template, and what it puts around a turn's texts."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import jinja2.ext
+from jinja2 import TemplateError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from headworks.intake.errors import ModelMissing
+from headworks.intake.prompt.frame import PromptFrame, PromptShape
+from headworks.intake.prompt.tokenizer import ModelTokenizer
+
+_MEND = "run `headworks models pull`"
+_SYSTEM_MARK = "\ue000system\ue001"
+_USER_MARK = "\ue000user\ue001"
+
+
+@dataclass(frozen=True, slots=True)
+class _Framed:
+    """A frame, and what it is the frame of."""
+
+    frame: PromptFrame
+    tokenizer: ModelTokenizer
+    dates: Mapping[str, str]
+    """What the template asked of the calendar while it was rendered: strftime's form, and what it came to."""
+
+
+class ChatTemplate:
+    """A model's own chat template, rendered in a sandbox."""
+
+    def __init__(
+        self, source: str, special_tokens: Mapping[str, str], now: Callable[[], datetime] = datetime.now
+    ) -> None:
+        """Compile it.
+
+        Args:
+            source: Jinja, as in chat_template.jinja or tokenizer_config.json.
+            special_tokens: "bos_token" and its kin, which templates name.
+            now: For templates that state the date.
+        Raises:
+            ModelMissing: not a template.
+        Source:
+            Environment, filter and functions: transformers 5.19, utils/chat_template_utils.py.
+        """
+        environment = ImmutableSandboxedEnvironment(
+            trim_blocks=True, lstrip_blocks=True, extensions=[jinja2.ext.loopcontrols]
+        )
+        environment.filters["tojson"] = _to_json
+        environment.globals["raise_exception"] = _refuse
+        try:
+            self._template = environment.from_string(source)
+        except TemplateError as error:
+            raise ModelMissing(f"the language model's chat template does not compile; {_MEND}") from error
+        self._special_tokens = dict(special_tokens)
+        self._now = now
+        self._framed: dict[bool, _Framed] = {}
+
+    @classmethod
+    def load(cls, folder: Path) -> "ChatTemplate":
+        """Read chat_template.jinja, or `chat_template` in tokenizer_config.json, from a model's folder.
+
+        Raises:
+            ModelMissing: neither is there, or one is damaged.
+        """
+        config = _read_config(folder / "tokenizer_config.json")
+        source = _template_source(folder, config)
+        special = {key: _content(value) for key, value in config.items() if key.endswith("_token") and value}
+        return cls(source, special)
+
+    def render(self, instructions: str, content: str) -> str:
+        """The chat of a system message (left out when "") and a user message, up to where the answer begins.
+
+        Raises:
+            TemplateError: the template refuses these roles.
+        """
+        return self._render(instructions, content, {})
+
+    def frame(self, tokenizer: ModelTokenizer, has_instructions: bool) -> PromptFrame:
+        """What stands around the texts, in tokens; made anew only when the template would state another date.
+
+        Raises:
+            ModelMissing: the template does not put the content in exactly once and unchanged.
+        """
+        framed = self._framed.get(has_instructions)
+        if framed is None or framed.tokenizer is not tokenizer or not self._are_now(framed.dates):
+            dates: dict[str, str] = {}
+            frame = PromptFrame.cut(tokenizer, self._shape(has_instructions, dates))
+            framed = self._framed[has_instructions] = _Framed(frame, tokenizer, dates)
+        return framed.frame
+
+    def _are_now(self, dates: Mapping[str, str]) -> bool:
+        return all(self._now().strftime(form) == date for form, date in dates.items())
+
+    def _render(self, instructions: str, content: str, dates: dict[str, str]) -> str:
+        def strftime_now(form: str) -> str:
+            return dates.setdefault(form, self._now().strftime(form))
+
+        messages = [{"role": "system", "content": instructions}] if instructions else []
+        messages.append({"role": "user", "content": content})
+        return self._template.render(
+            messages=messages,
+            tools=None,
+            documents=None,
+            add_generation_prompt=True,
+            strftime_now=strftime_now,
+            **self._special_tokens,
+        )
+
+    def _shape(self, has_instructions: bool, dates: dict[str, str]) -> PromptShape:
+        try:
+            rendered = self._render(_SYSTEM_MARK if has_instructions else "", _USER_MARK, dates)
+            has_system = has_instructions
+        except TemplateError:
+            rendered, has_system = self._render_without_system(dates), False
+        head, *rest = rendered.split(_USER_MARK)
+        before, *between = head.split(_SYSTEM_MARK)
+        if len(rest) != 1 or len(between) != has_system:
+            raise ModelMissing(f"the language model's chat template does not hold its messages once each; {_MEND}")
+        if not has_system:
+            return PromptShape("", before, rest[0], has_system=False)
+        return PromptShape(before, between[0], rest[0], has_system=True)
+
+    def _render_without_system(self, dates: dict[str, str]) -> str:
+        try:
+            return self._render("", _USER_MARK, dates)
+        except TemplateError as error:
+            raise ModelMissing(f"the language model's chat template takes no user message; {_MEND}") from error
+
+
+def _template_source(folder: Path, config: Mapping[str, Any]) -> str:
+    try:
+        return (folder / "chat_template.jinja").read_text(encoding="utf-8")
+    except FileNotFoundError:
+        found = config.get("chat_template")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ModelMissing(f"the language model's chat_template.jinja cannot be read; {_MEND}") from error
+    if isinstance(found, list):
+        found = next((entry.get("template") for entry in found if entry.get("name") == "default"), None)
+    if not isinstance(found, str):
+        raise ModelMissing(f"the language model has no chat template; {_MEND}")
+    return found
+
+
+def _read_config(path: Path) -> dict[str, Any]:
+    try:
+        parsed = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise ModelMissing(f"the language model's {path.name} cannot be read; {_MEND}") from error
+    return parsed if isinstance(parsed, dict) else {}
+
+
+def _content(token: str | Mapping[str, str]) -> str:
+    return token if isinstance(token, str) else token["content"]
+
+
+def _to_json(
+    value: object,
+    ensure_ascii: bool = False,
+    indent: int | None = None,
+    separators: tuple[str, str] | None = None,
+    sort_keys: bool = False,
+) -> str:
+    return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
+
+
+def _refuse(message: str) -> None:
+    raise TemplateError(message)

@@ -1,0 +1,84 @@
+"""Trust: one number in [0, 1] from what is known about the caller and the input, with its reasons. Pure."""
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+from headworks.policy.facts import InputFacts
+from headworks.policy.identity.caller import AuthenticatedBy, Caller
+from headworks.policy.trust.settings import TrustSettings
+
+
+class TrustFactor(StrEnum):
+    """What lowers trust; also the order in which factors are listed."""
+
+    NO_CREDENTIALS = "no_credentials"
+    """The caller is whoever has a shell on this machine: `Caller.authenticated_by` is loopback."""
+    CLEAR_TRANSPORT = "clear_transport"
+    """Bytes crossed a network unencrypted, so credentials and content may be someone else's."""
+    UNCERTAIN_READING = "uncertain_reading"
+    """Speech recognition or OCR was unsure (`InputFacts.lowest_confidence`), so the prompt may not be what was sent."""
+    ALARMING_LABEL = "alarming_label"
+    """The image-text model put a picture nearer to an alarming label (`InputFacts.labels`, the safety set)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """A score with the factors it is the product of."""
+
+    score: float
+    """In [0, 1]; 1 is full trust. Four decimals."""
+    factors: tuple[tuple[str, float], ...]
+    """(name, factor in [0, 1]) in a fixed order; factors of 1 are left out."""
+
+
+def assess(
+    caller: Caller,
+    *,
+    is_encrypted: bool,
+    is_loopback: bool,
+    facts: InputFacts,
+    settings: TrustSettings | None = None,
+) -> Trust:
+    """Weigh what is known.
+
+    Args:
+        caller: As identity established them.
+        is_encrypted: The transport between peer and gateway was TLS.
+        is_loopback: The peer is on this machine, so nothing crossed a network.
+        facts: What intake derived so far; the empty facts at `Stage.OPEN` lower nothing.
+        settings: The weights; the defaults when None.
+    """
+    weights = settings or TrustSettings()
+    weighed = {
+        TrustFactor.NO_CREDENTIALS: _for_credentials(caller, weights),
+        TrustFactor.CLEAR_TRANSPORT: 1.0 if is_encrypted or is_loopback else weights.clear_transport,
+        TrustFactor.UNCERTAIN_READING: _for_reading(facts.lowest_confidence, weights.certain_confidence),
+        TrustFactor.ALARMING_LABEL: _for_labels(facts, weights),
+    }
+    factors = tuple((name.value, round(factor, 4)) for name, factor in weighed.items() if factor < 1)
+    return Trust(score=round(math.prod(factor for _, factor in factors), 4), factors=factors)
+
+
+def _for_credentials(caller: Caller, weights: TrustSettings) -> float:
+    return weights.no_credentials if caller.authenticated_by is AuthenticatedBy.LOOPBACK else 1.0
+
+
+def _for_reading(confidence: float | None, certain: float) -> float:
+    if confidence is None or certain == 0:
+        return 1.0
+    return _share(_share(confidence) / certain)
+
+
+def _for_labels(facts: InputFacts, weights: TrustSettings) -> float:
+    alarms = [
+        _share(1 - label.score)
+        for label in facts.labels
+        if label.set_name == weights.alarm_label_set and label.name not in weights.harmless_labels
+    ]
+    return min(alarms, default=1.0)
+
+
+def _share(value: float) -> float:
+    """Clamp to [0, 1]; NaN is 0, so that a broken score never raises trust."""
+    return 0.0 if math.isnan(value) else min(1.0, max(0.0, value))

@@ -1,0 +1,13 @@
+"""What can go wrong in an engine."""
+
+
+class EngineError(Exception):
+    """Base of all that an engine raises on purpose."""
+
+
+class EngineUnavailable(EngineError):
+    """The engine could not take the turn; no token was made, so trying again is safe."""
+
+
+class EngineBroken(EngineError):
+    """The engine failed after the first token; trying again would repeat text."""

@@ -1,0 +1,37 @@
+"""Where gRPC is served, and its limits."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from headworks.server.visit.tls import require_pair
+
+
+@dataclass(frozen=True, slots=True)
+class RpcSettings:
+    """Where gRPC is served, and every bound on a peer."""
+
+    host: str = "127.0.0.1"
+    """Loopback; another address wants TLS and keys, which `server/settings.py` insists on."""
+    port: int = 50051
+    """0 takes a free one, which `RpcServer.port` then tells."""
+    certificate_file: Path | None = None
+    """PEM chain; TLS is on when it and its key are set."""
+    certificate_key_file: Path | None = None
+    """PEM, without a passphrase."""
+    max_message_bytes: int = 4 * 1024 * 1024
+    """Of one message, before it is parsed; the contract's chunks are at most 1 MiB, whatever is larger is cut up."""
+    max_connection_streams: int = 128
+    """Calls at once on one connection."""
+    keepalive_seconds: float = 10.0
+    """A silent peer is pinged after this long."""
+    keepalive_timeout_seconds: float = 5.0
+    """A peer that does not answer a ping for this long is gone, and its turns with it."""
+    min_client_ping_seconds: float = 5.0
+    """Clients may ping this often, with or without a call, before they are told to go away."""
+    send_seconds: float = 30.0
+    """How long an event waits for a caller that does not read."""
+    linger_seconds: float = 0.2
+    """How long a failed call is still read, so that a caller in the middle of a write learns why it failed."""
+
+    def __post_init__(self) -> None:
+        require_pair(self.certificate_file, self.certificate_key_file)

@@ -1,0 +1,65 @@
+import math
+
+import pytest
+from hypothesis import given
+
+from headworks.policy.facts import InputFacts, LabelFact
+from headworks.policy.identity.caller import AuthenticatedBy, Caller
+from headworks.policy.question import Question
+from headworks.policy.trust.assess import assess
+from headworks.policy.trust.settings import TrustSettings
+from tests.strategies import questions
+
+KNOWN = Caller("acme", "ann", AuthenticatedBy.API_KEY)
+LOCAL = Caller("local", "loopback", AuthenticatedBy.LOOPBACK)
+
+
+def test_a_key_over_tls_with_certain_input_is_full_trust() -> None:
+    """Factors of one are left out, so full trust has no reasons."""
+    trust = assess(KNOWN, is_encrypted=True, is_loopback=False, facts=InputFacts(lowest_confidence=0.9))
+    assert (trust.score, trust.factors) == (1.0, ())
+
+
+def test_each_factor_is_named_and_the_score_is_their_product() -> None:
+    """An operator reads from the factors why a score is low."""
+    facts = InputFacts(lowest_confidence=0.3, labels=(LabelFact("safety", "weapon", 0.75),))
+    trust = assess(LOCAL, is_encrypted=False, is_loopback=False, facts=facts)
+    assert trust.factors == (
+        ("no_credentials", 0.8),
+        ("clear_transport", 0.5),
+        ("uncertain_reading", 0.5),
+        ("alarming_label", 0.25),
+    )
+    assert trust.score == pytest.approx(0.05)
+
+
+def test_clear_text_on_loopback_crossed_no_network() -> None:
+    """The embedded default has no TLS and needs none."""
+    assert assess(LOCAL, is_encrypted=False, is_loopback=True, facts=InputFacts()).factors == (("no_credentials", 0.8),)
+
+
+@pytest.mark.parametrize("label", [LabelFact("safety", "safe", 0.99), LabelFact("content", "weapon", 0.99)])
+def test_harmless_labels_do_not_alarm(label: LabelFact) -> None:
+    """Neither the safe label of the safety set nor any other set lowers trust."""
+    assert assess(KNOWN, is_encrypted=True, is_loopback=False, facts=InputFacts(labels=(label,))).score == 1
+
+
+def test_a_broken_confidence_is_no_confidence() -> None:
+    """NaN must not slip through a comparison as certain."""
+    assert assess(KNOWN, is_encrypted=True, is_loopback=False, facts=InputFacts(lowest_confidence=math.nan)).score == 0
+
+
+def test_weights_outside_their_range_are_refused() -> None:
+    """A weight above one would raise trust."""
+    with pytest.raises(ValueError, match="no_credentials"):
+        TrustSettings(no_credentials=1.5)
+
+
+@given(questions())
+def test_trust_stays_in_range_and_never_rises_with_less_confidence(question: Question) -> None:
+    """For every caller and input."""
+    facts = question.input
+    trust = assess(question.caller, is_encrypted=False, is_loopback=False, facts=facts)
+    unsure = InputFacts(lowest_confidence=0.0, labels=facts.labels)
+    assert 0 <= trust.score <= 1
+    assert assess(question.caller, is_encrypted=False, is_loopback=False, facts=unsure).score <= trust.score

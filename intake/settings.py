@@ -8,7 +8,7 @@ from headworks.intake.prompt.settings import PromptSettings
 from headworks.intake.table.settings import TableSettings
 from headworks.intake.table.store import TableStoreSettings
 from headworks.intake.text import TextSettings
-from headworks.intake.voice.form import VoiceSettings
+from headworks.intake.voice.settings import VoiceSettings
 from headworks.intake.work import WorkSettings
 
 

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from headworks.intake.voice.form import VoiceForm
+from headworks.intake.voice.encoding import VoiceForm
 from headworks.server.cli import options
 from headworks.server.cli.gateway import running_gateway
 from headworks.server.cli.inputs import Part, chunks, gather, voice_setup

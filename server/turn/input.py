@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from headworks.intake.errors import IntakeError, TooLarge
 from headworks.intake.preprocessor import Preprocessor
 from headworks.intake.span import Modality
-from headworks.intake.voice.form import AudioEncoding, VoiceForm
+from headworks.intake.voice.encoding import AudioEncoding, VoiceForm
 from headworks.server.clock import Clock
 from headworks.server.turn.errors import OutOfOrder, TurnTimedOut
 from headworks.server.turn.lane import Intake, Lane

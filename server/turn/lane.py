@@ -9,7 +9,7 @@ from headworks.intake.errors import BadMedia
 from headworks.intake.finding import Finding
 from headworks.intake.preprocessor import Preprocessor
 from headworks.intake.span import Modality
-from headworks.intake.voice.form import VoiceForm
+from headworks.intake.voice.encoding import VoiceForm
 from headworks.server.clock import Clock
 from headworks.server.turn.errors import OutOfOrder
 from headworks.server.turn.record import TurnRecord

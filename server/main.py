@@ -5,6 +5,7 @@ import gc
 import logging
 import signal
 from contextlib import AsyncExitStack
+from datetime import UTC, datetime
 
 import uvloop
 from prometheus_client import CollectorRegistry
@@ -13,7 +14,7 @@ from headworks.graphql.execution import Graph
 from headworks.intake.errors import IntakeError
 from headworks.intake.intake import Intake
 from headworks.intake.models.store import ModelKind, ModelStore, StoredModel
-from headworks.policy.bundles.bundle import Bundle, build_bundle
+from headworks.policy.bundles.active import ActivePolicy, read_active_policy
 from headworks.policy.errors import PolicyError
 from headworks.policy.identity.api_keys import ApiKeyIdentifier
 from headworks.policy.judge import Judge
@@ -89,8 +90,9 @@ class Gateway:
         registry = process_registry()
         telemetry = Telemetry(settings.telemetry, registry)
         parts.callback(telemetry.close)
-        bundle = await asyncio.to_thread(build_bundle, settings.policy.regorus.folder)
-        judge = _judge(settings)
+        embedded = settings.policy.regorus
+        policies = await asyncio.to_thread(read_active_policy, embedded.folder, embedded.limits, datetime.now(UTC))
+        judge = _judge(settings, policies)
         parts.push_async_callback(judge.close)
         store = ModelStore(settings.models.store)
         language = store.find(ModelKind.LANGUAGE, settings.models.language or None)
@@ -111,9 +113,12 @@ class Gateway:
             trust=settings.policy.trust,
         )
         registry.register(LoadCollector(self._permits, engine))
-        await self._listen(parts, runner, intake, bundle, registry)
+        await self._listen(parts, runner, intake, policies, registry)
         await judge.warm()
-        self._mark("policy", judge=settings.policy.judge.value, revision=bundle.revision)
+        policy = policies.active()
+        self._mark(
+            "policy", judge=settings.policy.judge.value, revision=policy.revision, since=policy.since.isoformat()
+        )
         parts.push_async_callback(engine.close)
         if not await self._started_in_time(engine):
             return
@@ -140,7 +145,7 @@ class Gateway:
         parts: AsyncExitStack,
         runner: TurnRunner,
         intake: Intake,
-        bundle: Bundle,
+        policies: ActivePolicy,
         registry: CollectorRegistry,
     ) -> None:
         """Open both ports; health and readiness say no until the rest is up."""
@@ -149,7 +154,7 @@ class Gateway:
         access_log = AccessLog()
         turns = RunnerTurns(runner, is_encrypted=False, is_loopback=is_loopback(settings.http.host))
         graph = Graph(settings.graphql, StoredTables(intake.tables, intake.table_pool), turns, access_log)
-        http_parts = HttpParts(graph, _Fixed(bundle), self._readiness, registry, identifier, access_log)
+        http_parts = HttpParts(graph, policies, self._readiness, registry, identifier, access_log)
         http = HttpServer(settings.http, build_app(settings.http, http_parts))
         await http.start()
         parts.push_async_callback(http.stop, settings.drain.grace_seconds)
@@ -190,20 +195,10 @@ class Gateway:
             loop.add_signal_handler(number, self.stop)
 
 
-class _Fixed:
-    """The bundle of the policy that this process started with."""
-
-    def __init__(self, bundle: Bundle) -> None:
-        self._bundle = bundle
-
-    def active(self) -> Bundle:
-        return self._bundle
-
-
-def _judge(settings: Settings) -> Judge:
+def _judge(settings: Settings, policies: ActivePolicy) -> Judge:
     if settings.policy.judge is JudgeKind.OPA:
         return OpaJudge(settings.policy.opa)
-    return RegorusJudge(settings.policy.regorus)
+    return RegorusJudge(settings.policy.regorus, policies)
 
 
 def _engine(settings: Settings, language: StoredModel, answer: tuple[int, ...], clock: SystemClock) -> Engine:

@@ -4,6 +4,7 @@ import ast
 import dataclasses
 import operator
 import re
+import runpy
 from collections.abc import Iterator
 from pathlib import Path
 from typing import get_type_hints
@@ -66,3 +67,9 @@ def test_an_engines_length_is_the_setting_that_errors_name(engine: Engine, reque
     """The name leads to the very value."""
     setting = f"engine.{request.node.callspec.id}.max_model_tokens"
     assert operator.attrgetter(setting)(Settings()) == engine.max_model_tokens
+
+
+def test_the_page_of_limits_is_made_from_the_settings() -> None:
+    """A default that was changed in the code alone would mislead whoever plans by the page."""
+    page = runpy.run_path(str(ROOT / "docs" / "limits.py"))["page"]()
+    assert page == (ROOT / "docs" / "limits.md").read_text()

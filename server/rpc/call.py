@@ -10,6 +10,7 @@ from google.protobuf.duration_pb2 import Duration
 from google.rpc.error_details_pb2 import ErrorInfo, RetryInfo
 from google.rpc.status_pb2 import Status as StatusMessage
 
+from headworks.intake.errors import TooLarge
 from headworks.policy.identity.caller import Identifier
 from headworks.server.status import Status, internal_status, status_of
 from headworks.server.visit.visit import Visit, visit_from
@@ -19,6 +20,21 @@ TURN_ID_KEY = "headworks-turn-id"
 _log = logging.getLogger("headworks.rpc")
 
 Context = grpc.aio.ServicerContext[Any, Any]
+
+
+_ENTRY_BYTES = 32
+"""What HTTP/2 counts for an entry beside its name and value (RFC 9113, section 6.5.2)."""
+
+
+def check_metadata(context: Context, max_bytes: int) -> None:
+    """Hold a call to `rpc.max_metadata_bytes`.
+
+    Raises:
+        TooLarge: it sent more.
+    """
+    size = sum(len(key) + len(value) + _ENTRY_BYTES for key, value in context.invocation_metadata() or ())
+    if size > max_bytes:
+        raise TooLarge("rpc.max_metadata_bytes", max_bytes, size)
 
 
 def visit_of(context: Context, identifier: Identifier) -> Visit:

@@ -2,6 +2,8 @@
 
 from ipaddress import IPv6Address, ip_address
 
+from headworks.server.visit.address import bare
+
 
 def is_loopback(host: str) -> bool:
     """Whether a host is reached from this machine only.
@@ -14,7 +16,7 @@ def is_loopback(host: str) -> bool:
     if host.lower() == "localhost":
         return True
     try:
-        address = ip_address(host.removeprefix("[").removesuffix("]"))
+        address = ip_address(bare(host))
     except ValueError:
         return False
     # A port that takes both families shows an IPv4 peer as ::ffff:127.0.0.1.

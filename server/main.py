@@ -1,6 +1,7 @@
 """Builds the real objects and runs them until told to stop."""
 
 import asyncio
+import functools
 import gc
 import logging
 import signal
@@ -39,7 +40,7 @@ from headworks.server.http.app import HttpParts, build_app
 from headworks.server.http.server import HttpServer
 from headworks.server.readiness import Readiness
 from headworks.server.rpc.server import RpcServer
-from headworks.server.settings import JudgeKind, Settings, is_loopback, unread_variables
+from headworks.server.settings import JudgeKind, Settings, unread_variables
 from headworks.server.telemetry.log import log_events
 from headworks.server.telemetry.metrics import LoadCollector, process_registry
 from headworks.server.telemetry.telemetry import Telemetry
@@ -159,9 +160,9 @@ class Gateway:
         settings = self._settings
         identifier = ApiKeyIdentifier(settings.policy.credentials)
         access_log = AccessLog()
-        turns = RunnerTurns(runner, is_encrypted=False, is_loopback=is_loopback(settings.http.host))
-        graph = Graph(settings.graphql, StoredTables(intake.tables, intake.table_pool), turns, access_log)
-        http_parts = HttpParts(graph, policies, self._readiness, registry, identifier, access_log)
+        graph = Graph(settings.graphql, StoredTables(intake.tables, intake.table_pool), access_log)
+        turns_of = functools.partial(RunnerTurns, runner)
+        http_parts = HttpParts(graph, turns_of, policies, self._readiness, registry, identifier, access_log)
         http = HttpServer(settings.http, build_app(settings.http, http_parts))
         await http.start()
         parts.push_async_callback(http.stop, settings.drain.grace_seconds)

@@ -8,7 +8,6 @@ import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum, auto
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, cast, get_type_hints
 
@@ -27,6 +26,7 @@ from headworks.server.http.settings import HttpSettings
 from headworks.server.rpc.settings import RpcSettings
 from headworks.server.telemetry.settings import LogLevel, TelemetrySettings
 from headworks.server.turn.settings import TurnSettings
+from headworks.server.visit.loopback import is_loopback
 
 ENVIRONMENT_PREFIX = "HEADWORKS_"
 _CLIENT = frozenset({"TARGET", "API_KEY"})
@@ -166,16 +166,6 @@ def as_tree(settings: Settings) -> dict[str, Any]:
     return masked
 
 
-def is_loopback(host: str) -> bool:
-    """Whether an address to listen on is reachable from this machine only."""
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
-
-
 def _file(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
@@ -288,7 +278,7 @@ def _at_home(section: Any, before: str = "") -> Any:
 
 
 def _check_exposure(settings: Settings) -> None:
-    """Nothing is served unauthenticated or in clear off loopback, unless the flag says so."""
+    """Nothing is served off loopback without TLS or without keys, unless the flag says so."""
     if settings.serve_strangers_in_clear:
         return
     if not is_loopback(settings.rpc.host):

@@ -21,7 +21,11 @@ class RpcSettings:
     certificate_key_file: Path | None = None
     """PEM, without a passphrase."""
     max_message_bytes: int = 4 * 1024 * 1024
-    """Of one message, before it is parsed; the contract's chunks are at most 1 MiB, whatever is larger is cut up."""
+    """Of one message, before it is parsed; the contract's chunks are at most 1 MiB, and what is larger is cut up. Over
+    twice as much gRPC itself refuses, without saying which setting."""
+    max_metadata_bytes: int = 16_384
+    """Of a call's metadata, counted as HTTP/2 does: names, values and 32 bytes for each pair. Enough for any token, and
+    as much as HTTP takes. Over twice as much gRPC itself refuses, without saying which setting."""
     max_connection_streams: int = 128
     """Calls at once on one connection."""
     keepalive_seconds: float = 10.0

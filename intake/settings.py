@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from headworks.intake.image.picture import ImageSettings
+from headworks.intake.image.settings import ImageSettings
 from headworks.intake.onnx.settings import OnnxSettings
 from headworks.intake.prompt.settings import PromptSettings
 from headworks.intake.table.settings import TableSettings

@@ -9,6 +9,7 @@ from headworks.server.rpc.interceptor import TurnInterceptor
 from headworks.server.rpc.servicer import TurnService
 from headworks.server.rpc.settings import RpcSettings
 from headworks.server.turn.runner import TurnRunner
+from headworks.server.visit.address import with_port
 from headworks.server.visit.tls import server_context
 from headworks.v1 import turn_pb2
 from headworks.v1.turn_pb2_grpc import add_TurnServiceServicer_to_server
@@ -40,7 +41,7 @@ class RpcServer:
             OSError: the address cannot be taken, or the certificate cannot be used.
         """
         await self.set_serving(False)
-        address = f"{self._settings.host}:{self._settings.port}"
+        address = with_port(self._settings.host, self._settings.port)
         try:
             self.port = self._bind(address)
         except RuntimeError as error:

@@ -1,6 +1,6 @@
 """What a request says about who sent it. Pure."""
 
-from ipaddress import ip_address
+from ipaddress import IPv6Address, ip_address
 
 from starlette.requests import Request
 
@@ -28,6 +28,8 @@ def _is_loopback(host: str) -> bool:
     if host.lower() == "localhost":
         return True
     try:
-        return ip_address(host).is_loopback
+        address = ip_address(host)
     except ValueError:
         return False
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None  # IPv4 on a port that takes both
+    return (mapped or address).is_loopback

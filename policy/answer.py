@@ -2,7 +2,6 @@
 
 import json
 import re
-import uuid
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,11 +23,6 @@ _OBLIGATION_KEYS = frozenset(
 
 class OddAnswer(ValueError):
     """The answer is not of the one shape that counts; the message names the place, never the content."""
-
-
-def new_decision_id() -> str:
-    """Return a unique id for a decision; always made here, whatever the engine says."""
-    return str(uuid.uuid4())
 
 
 def parse_json(text: str | bytes, max_bytes: int) -> object:

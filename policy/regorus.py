@@ -11,8 +11,9 @@ import time
 
 import regorus  # type: ignore[import-untyped]
 
-from headworks.policy.answer import OddAnswer, new_decision_id, parse_json, verdict_from
+from headworks.policy.answer import OddAnswer, parse_json, verdict_from
 from headworks.policy.bundles.sources import PolicySources, read_folder
+from headworks.policy.decision import new_decision_id
 from headworks.policy.errors import JudgeUnavailable, NoVerdict, PolicyBroken
 from headworks.policy.probe import probe_question
 from headworks.policy.question import Question

@@ -5,6 +5,7 @@ import gc
 import logging
 import signal
 from contextlib import AsyncExitStack
+from typing import Any
 
 import uvloop
 from prometheus_client import CollectorRegistry
@@ -13,19 +14,22 @@ from headworks.graphql.execution import Graph
 from headworks.intake.errors import IntakeError
 from headworks.intake.intake import Intake
 from headworks.intake.models.store import ModelKind, ModelStore, StoredModel
+from headworks.intake.prompt.template import ChatTemplate
+from headworks.intake.prompt.tokenizer import ModelTokenizer
 from headworks.policy.bundles.bundle import Bundle, build_bundle
 from headworks.policy.errors import PolicyError
 from headworks.policy.identity.api_keys import ApiKeyIdentifier
 from headworks.policy.judge import Judge
 from headworks.policy.opa import OpaJudge
 from headworks.policy.regorus import RegorusJudge
-from headworks.server.clock import SystemClock
+from headworks.server.clock import Clock, SystemClock
 from headworks.server.engine.engine import Engine
 from headworks.server.engine.errors import EngineError
+from headworks.server.engine.served import ServedModel
 from headworks.server.engine.settings import EngineKind
 from headworks.server.engine.simulated import SimulatedEngine
 from headworks.server.engine.vllm_local import VllmEngine
-from headworks.server.flow.admission import Permits
+from headworks.server.flow.admission import Admission
 from headworks.server.flow.meter import Meter
 from headworks.server.graph.tables import StoredTables
 from headworks.server.graph.turns import RunnerTurns
@@ -38,6 +42,7 @@ from headworks.server.settings import JudgeKind, Settings, is_loopback, unread_v
 from headworks.server.telemetry.log import log_events
 from headworks.server.telemetry.metrics import LoadCollector, process_registry
 from headworks.server.telemetry.telemetry import Telemetry
+from headworks.server.turn.opening import Opening
 from headworks.server.turn.runner import TurnRunner
 from headworks.server.visit.address import with_port
 
@@ -66,6 +71,8 @@ class Gateway:
         self.http_port = 0
         self._settings = settings
         self._stopping = asyncio.Event()
+        self._hurrying = asyncio.Event()
+        """Set by the second signal: the drain ends at once."""
         self._readiness = Readiness(("models", "policy", "engine"))
 
     async def run(self) -> int:
@@ -82,7 +89,9 @@ class Gateway:
         return 0
 
     def stop(self) -> None:
-        """Drain and end `run`."""
+        """Drain and end `run`. Asked a second time, cut what still runs."""
+        if self._stopping.is_set():
+            self._hurrying.set()
         self._stopping.set()
 
     async def _start(self, parts: AsyncExitStack) -> None:
@@ -97,23 +106,18 @@ class Gateway:
         parts.push_async_callback(judge.close)
         store = ModelStore(settings.models.store)
         language = store.find(ModelKind.LANGUAGE, settings.models.language or None)
-        intake = await Intake.load(settings.intake, store, language)
+        served = await asyncio.to_thread(_served, settings, language, clock)
+        engine = served.engine
+        intake = await Intake.load(settings.intake, store, served.count_tokens)
         parts.callback(intake.close)
         self._mark("models", language=language.name)
-        engine = _engine(settings, language, intake.encode(_SIMULATED_ANSWER), clock)
-        self._permits = Permits(settings.flow)
+        self._admission = Admission(settings.flow, clock)
+        meter = Meter(settings.flow.max_tenants, clock)
+        opening = Opening(served, judge, settings.policy.trust, self._admission, meter, settings.turn, clock)
         runner = TurnRunner(
-            engine=engine,
-            judge=judge,
-            intake=intake,
-            permits=self._permits,
-            meter=Meter(settings.flow.max_tenants, clock),
-            observer=telemetry,
-            clock=clock,
-            settings=settings.turn,
-            trust=settings.policy.trust,
+            served=served, intake=intake, opening=opening, observer=telemetry, settings=settings.turn, clock=clock
         )
-        registry.register(LoadCollector(self._permits, engine))
+        registry.register(LoadCollector(self._admission, engine))
         await self._listen(parts, runner, intake, bundle, registry)
         await judge.warm()
         self._mark("policy", judge=settings.policy.judge.value, revision=bundle.revision)
@@ -121,7 +125,7 @@ class Gateway:
         if not await self._started_in_time(engine):
             return
         self._readiness.mark("engine", engine.is_healthy)
-        _log.info("server.ready", extra={"part": "engine", "kind": settings.engine.kind.value, "model": engine.model})
+        _log.info("server.ready", extra={"part": "engine", "kind": settings.engine.kind.value, "model": served.name})
         _leave_out_of_collections()
         await self._rpc.set_serving(True)
         parts.push_async_callback(_ended, asyncio.create_task(self._watch_engine(engine)))
@@ -165,16 +169,18 @@ class Gateway:
     async def _drain(self) -> None:
         """Say not ready, wait for load balancers, take nothing new, let running turns end."""
         drain = self._settings.drain
-        _log.info("server.draining", extra={"turns": self._permits.held})
+        _log.info("server.draining", extra={"turns": self._admission.held})
         self._readiness.drain()
         await self._rpc.set_serving(False)
-        await asyncio.sleep(drain.grace_seconds)
-        self._permits.drain()
-        try:
-            async with asyncio.timeout(drain.turns_seconds):
-                await self._permits.wait_idle()
-        except TimeoutError:
-            _log.warning("server.drain_cut", extra={"turns": self._permits.held})
+        hurrying = asyncio.create_task(self._hurrying.wait())
+        await asyncio.wait((hurrying,), timeout=drain.grace_seconds)
+        self._admission.drain()
+        idle = asyncio.create_task(self._admission.wait_idle())
+        await asyncio.wait((idle, hurrying), timeout=drain.turns_seconds, return_when=asyncio.FIRST_COMPLETED)
+        if not idle.done():
+            _log.warning("server.drain_cut", extra={"turns": self._admission.held})
+        for task in (idle, hurrying):
+            await _ended(task)
 
     async def _watch_engine(self, engine: Engine) -> None:
         """Turn health off when the engine dies."""
@@ -213,10 +219,20 @@ def _judge(settings: Settings) -> Judge:
     return RegorusJudge(settings.policy.regorus)
 
 
-def _engine(settings: Settings, language: StoredModel, answer: tuple[int, ...], clock: SystemClock) -> Engine:
-    if settings.engine.kind is EngineKind.SIMULATED:
-        return SimulatedEngine(language.name, answer, settings.engine.simulated, clock)
-    return VllmEngine(language.path, language.name, settings.engine.vllm)
+def _served(settings: Settings, language: StoredModel, clock: Clock) -> ServedModel:
+    """Read the language model's tokenizer and template; its engine is started later."""
+    kind = settings.engine.kind
+    tokenizer = ModelTokenizer.load(language.path)
+    template = ChatTemplate.load(language.path)
+    for has_instructions in (False, True):
+        template.frame(tokenizer, has_instructions)
+    engine: Engine
+    if kind is EngineKind.SIMULATED:
+        engine = SimulatedEngine(tokenizer.encode_plain(_SIMULATED_ANSWER), settings.engine.simulated, clock)
+    else:
+        engine = VllmEngine(language.path, language.name, settings.engine.vllm)
+    setting = f"engine.{kind.value}.max_model_tokens"
+    return ServedModel(language.name, engine, tokenizer, template, setting, settings.intake.prompt)
 
 
 def _leave_out_of_collections() -> None:
@@ -228,6 +244,6 @@ def _leave_out_of_collections() -> None:
     gc.freeze()
 
 
-async def _ended(task: "asyncio.Task[None]") -> None:
+async def _ended(task: "asyncio.Task[Any]") -> None:
     task.cancel()
     await asyncio.wait((task,))

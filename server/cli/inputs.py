@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headworks.intake.span import Modality
-from headworks.intake.voice.form import AudioEncoding, VoiceForm
+from headworks.intake.voice.encoding import AudioEncoding, VoiceForm
 from headworks.server.cli.mistake import Mistake
 from headworks.server.cli.source import Source, check_read_once, look, pieces
 from headworks.server.turn.steps import Chunk

@@ -60,16 +60,8 @@ class VllmEngine:
         self._stats: SchedulerStats | None = None
 
     @property
-    def model(self) -> str:
-        return self._model
-
-    @property
     def max_model_tokens(self) -> int:
         return self._settings.max_model_tokens
-
-    @property
-    def max_model_tokens_setting(self) -> str:
-        return "engine.vllm.max_model_tokens"
 
     async def start(self) -> None:
         self._opening = asyncio.ensure_future(asyncio.to_thread(self._open))

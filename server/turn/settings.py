@@ -11,6 +11,9 @@ class InputSettings:
     """From the call to its first step."""
     idle_seconds: float = 30.0
     """Between steps; a paused turn keeps its place in the engine's batch."""
+    last_words_seconds: float = 1.0
+    """Kept of the caller's deadline, a quarter of it at most, while speech arrives: what was heard until then still
+    comes as a final."""
     max_queued_chunks: int = 4
     """Chunks that wait for their preprocessor; when full, the sender is not read any more."""
     max_parts: int = 32

@@ -15,3 +15,5 @@ class Visit:
     is_loopback: bool
     trace_headers: Mapping[str, str] = field(default_factory=dict)
     """W3C trace context that the caller sent; empty when none."""
+    peer: str = ""
+    """The host at the other end of the connection, without its port; "" when the transport names none."""

@@ -30,16 +30,8 @@ class TalkingEngine:
         self._running = 0
 
     @property
-    def model(self) -> str:
-        return "talking"
-
-    @property
     def max_model_tokens(self) -> int:
         return self._max_model_tokens
-
-    @property
-    def max_model_tokens_setting(self) -> str:
-        return "engine.talking.max_model_tokens"
 
     async def start(self) -> None:
         pass

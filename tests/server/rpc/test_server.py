@@ -20,7 +20,7 @@ from headworks.server.turn.errors import TurnTimedOut
 from headworks.server.turn.steps import EndOfInput, Event, Step
 from headworks.server.visit.visit import Visit
 from headworks.v1.turn_pb2_grpc import TurnServiceStub
-from tests.server.edge import Edge, edge, failure_of, held_open, setup, turn
+from tests.server.edge import Edge, edge, failure_of, held_open, setup, text, turn
 from tests.server.rpc.watching import as_normalize, next_event, settled, until, watched
 
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
@@ -142,8 +142,8 @@ async def test_stop_waits_for_a_running_call_and_no_longer() -> None:
 async def test_calls_over_a_connections_limit_wait_in_the_client() -> None:
     """One peer cannot hold more than so many turns; the next one begins when another ends."""
     async with watched(rpc=RpcSettings(port=0, max_connection_streams=2)) as server:
-        calls = [server.stub.Converse(held_open([setup()])) for _ in range(2)]
-        await until(lambda: server.permits.held == 2)
+        calls = [server.stub.Converse(held_open([setup(), text("Hello", last=False)])) for _ in range(2)]
+        await until(lambda: server.admission.held == 2)
         third = server.stub.Converse(iter(turn("Hello.")))
         await asyncio.sleep(0.2)
         assert len(server.recorder.started) == 2

@@ -98,7 +98,7 @@ async def cancelled(server: Edge) -> None:
     call = server.stub.Converse(held_open([setup(), text(SECRET, last=False)]), metadata=TRACED)
     await next_event(call, "accepted")
     call.cancel()
-    await until(lambda: not server.permits.held)
+    await until(lambda: not server.admission.held)
 
 
 ENDS = {

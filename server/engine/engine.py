@@ -100,10 +100,6 @@ class Engine(Protocol):
         """
         ...
 
-    async def abort(self, turn_id: str) -> None:
-        """Stop a turn; unknown ids are fine."""
-        ...
-
     def load(self) -> EngineLoad:
         """Figures of this moment."""
         ...

@@ -100,10 +100,6 @@ class VllmEngine:
         finally:
             self._running.discard(request.turn_id)
 
-    async def abort(self, turn_id: str) -> None:
-        if self._llm is not None:
-            await self._llm.abort(turn_id)
-
     def load(self) -> EngineLoad:
         stats = self._stats
         return EngineLoad(

@@ -50,7 +50,6 @@ async def check_engine(make: Callable[[], Awaitable[Engine]], token_ids: Sequenc
         await _closing_frees_the_place(engine, token_ids)
         await _cancel_while_fed_frees_the_place(engine, token_ids)
         await _prompt_errors_come_out_unchanged(engine, token_ids)
-        await engine.abort("no such turn")
         assert engine.is_healthy()
     finally:
         await engine.close()

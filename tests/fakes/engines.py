@@ -67,9 +67,6 @@ class TalkingEngine:
             last = FinishReason.LENGTH if count < self._tokens else FinishReason.STOP
             yield Piece((65,), last if number == count else None)
 
-    async def abort(self, turn_id: str) -> None:
-        pass
-
     def load(self) -> EngineLoad:
         return EngineLoad(self._running, 0, 0.0)
 

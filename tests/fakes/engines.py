@@ -28,6 +28,7 @@ class TalkingEngine:
         self._pauses = pauses
         self._max_model_tokens = max_model_tokens
         self._running = 0
+        self._is_closed = False
 
     @property
     def model(self) -> str:
@@ -62,6 +63,8 @@ class TalkingEngine:
         count = min(self._tokens, request.sampling.max_output_tokens, room)
         for number in range(1, count + 1):
             await self.may_talk.wait()
+            if self._is_closed:
+                raise (EngineBroken if number > 1 else EngineUnavailable)("it was closed")
             if self._pauses:
                 self.may_talk.clear()
             last = FinishReason.LENGTH if count < self._tokens else FinishReason.STOP
@@ -71,10 +74,11 @@ class TalkingEngine:
         return EngineLoad(self._running, 0, 0.0)
 
     def is_healthy(self) -> bool:
-        return True
+        return not self._is_closed
 
     async def close(self) -> None:
-        pass
+        self._is_closed = True
+        self.may_talk.set()
 
 
 class FailingEngine(TalkingEngine):

@@ -80,7 +80,7 @@ class ModelSettings:
 
 @dataclass(frozen=True, slots=True)
 class PolicySettings:
-    """What decides."""
+    """The settings of the judges, of trust and of who may call."""
 
     judge: JudgeKind = JudgeKind.REGORUS
     regorus: RegorusSettings = field(default_factory=RegorusSettings)
@@ -91,7 +91,7 @@ class PolicySettings:
 
 @dataclass(frozen=True, slots=True)
 class DrainSettings:
-    """How the server ends on SIGTERM."""
+    """How the server ends on SIGTERM or SIGINT; a second signal ends it at once."""
 
     grace_seconds: float = 0.5
     """Not ready any more, but new turns are still taken, while load balancers notice."""

@@ -49,7 +49,7 @@ class EngineKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EngineSettings:
-    """What makes answers."""
+    """The settings of the engine that makes answers."""
 
     kind: EngineKind = EngineKind.VLLM
     health_seconds: float = 0.5

@@ -12,7 +12,8 @@ from typing import Any
 import aiohttp
 from opa_client import AsyncOpaClient  # type: ignore[import-untyped]
 
-from headworks.policy.answer import OddAnswer, new_decision_id, parse_json, verdict_from
+from headworks.policy.answer import OddAnswer, parse_json, verdict_from
+from headworks.policy.decision import new_decision_id
 from headworks.policy.errors import JudgeUnavailable, NoVerdict
 from headworks.policy.probe import probe_question
 from headworks.policy.question import Question

@@ -1,6 +1,11 @@
-"""What a judge answers."""
+"""A judge's answer, and what it obliges the gateway to."""
 
 from dataclasses import dataclass, field
+
+from headworks.policy.decision import new_decision_id
+
+GATEWAY = "gateway"
+"""The name of the judge where the gateway itself refuses, as an earlier verdict obliges it to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +30,28 @@ class Verdict:
     decision_id: str
     """Unique; what a refused caller quotes."""
     reasons: tuple[str, ...]
-    """Codes in UPPER_SNAKE from the policy ("MODALITY_NOT_ALLOWED"); may be empty when allowed, never when refused."""
+    """Codes in UPPER_SNAKE ("MODALITY_NOT_ALLOWED"); may be empty when allowed, never when refused."""
     judge: str
-    """Which adapter answered: "regorus" or "opa"."""
+    """Who decided: the adapter that answered ("regorus", "opa"), or `GATEWAY`."""
     revision: str = ""
     """The revision of the policy bundle that decided."""
     obligations: Obligations = field(default_factory=Obligations)
+
+
+def refused_by_gateway(latest: Verdict, reason: str) -> Verdict:
+    """Return the refusal that follows from an allow whose obligations a turn has now gone against.
+
+    It is a decision of its own, so it has an id of its own: the id of `latest` stands in the log for an allow.
+
+    Args:
+        latest: The verdict that obliges; its revision is the refusal's too.
+        reason: A code in UPPER_SNAKE.
+    """
+    return Verdict(
+        allow=False,
+        decision_id=new_decision_id(),
+        reasons=(reason,),
+        judge=GATEWAY,
+        revision=latest.revision,
+        obligations=Obligations(modalities=()),
+    )

@@ -35,7 +35,7 @@ ROOMS = {
         {"question", "verdict"},
         {"trust"},
         {"identity", "facts"},
-        {"errors"},
+        {"errors", "decision"},
         {"rego"},
     ),
     "graphql": ({"sdl"}, {"execution"}, {"roots"}, {"table", "turn"}, {"context"}, {"guard", "observer"}, {"settings"}),

@@ -10,14 +10,16 @@ from typing import Annotated
 
 import typer
 
+from headworks.intake.voice.encoding import VoiceForm
 from headworks.server.cli import options
-from headworks.server.cli.gateway import HOST, running_gateway
+from headworks.server.cli.gateway import running_gateway
 from headworks.server.cli.inputs import Part, chunks, gather, voice_setup
-from headworks.server.cli.mistake import mistake_of
+from headworks.server.cli.mistake import Mistake, mistake_of
 from headworks.server.cli.options import DEFAULT_TARGET, Connection
 from headworks.server.cli.render import out
 from headworks.server.cli.turn_view import TurnView, view_for
 from headworks.server.client.client import CallFailed, HeadworksClient
+from headworks.server.turn.errors import BadRequest
 from headworks.server.turn.steps import Setup
 
 TIMEOUT_SECONDS = 120.0
@@ -53,7 +55,7 @@ def ask(
     Ctrl-C cancels the turn. For example: headworks ask "Which month was best?" --table orders.csv
     """
     parts = gather(question, audio, image, table, mic)
-    setup = Setup(model, instructions, purpose, voice_setup(parts), max_tokens, temperature)
+    setup = _setup(model, instructions, purpose, voice_setup(parts), max_tokens, temperature)
     connection = Connection(target, api_key, ca_file, tls, timeout)
     with view_for(is_json=is_json) as view:
         call(connection, lambda client: _converse(client, setup, parts, view, timeout))
@@ -77,7 +79,7 @@ def normalize(
 ) -> None:
     """Show what intake makes of files: spans with their origin, confidence, tokens and text. No model is asked."""
     parts = gather(question, audio, image, table, mic)
-    setup = Setup(model, instructions, purpose, voice_setup(parts))
+    setup = _setup(model, instructions, purpose, voice_setup(parts))
     connection = Connection(target, api_key, ca_file, tls, timeout)
     with view_for(is_json=is_json) as view:
         call(connection, lambda client: _normalize(client, setup, parts, view, timeout))
@@ -112,7 +114,7 @@ def demo(
             view.say(DEMO_REMARK)
             call(connection, lambda client: _demo(client, parts, view, timeout))
         if gateway and not is_json and sys.stdin.isatty() and sys.stdout.isatty():
-            out().print(f"Still serving: gRPC on {gateway.target}, HTTP on {HOST}:{gateway.http_port}. Ctrl-C ends it.")
+            out().print(f"Still serving: gRPC on {gateway.target}, HTTP on {gateway.http}. Ctrl-C ends it.")
             gateway.wait()
 
 
@@ -136,6 +138,15 @@ def call(connection: Connection, body: Callable[[HeadworksClient], Awaitable[Non
         asyncio.run(run())
     except CallFailed as error:
         raise mistake_of(error, connection.target) from error
+
+
+def _setup(
+    model: str, instructions: str, purpose: str, voice: VoiceForm, max_tokens: int = 0, temperature: float = 0.0
+) -> Setup:
+    try:
+        return Setup(model, instructions, purpose, voice, max_tokens, temperature)
+    except BadRequest as error:
+        raise Mistake(str(error)) from error
 
 
 async def _converse(

@@ -11,7 +11,7 @@ class SimulatedSettings:
 
     first_token_seconds: float = 0.05
     gap_seconds: float = 0.02
-    max_running: int = 64
+    max_running: int = 80
     """Places in the batch; later turns wait, first come first served."""
     answer_tokens: int = 64
     """Length of every answer, unless the turn's ceiling or the room beside its prompt is lower."""
@@ -25,7 +25,7 @@ class VllmSettings:
 
     max_model_tokens: int = 4096
     """Prompt and answer of one turn; half of what the small default model was trained on, to keep prefill short."""
-    max_turns: int = 64
+    max_turns: int = 80
     """Turns that hold a place in the batch; a turn whose input still arrives holds one too."""
     cpu_cache_gibibytes: int = 1
     """Key/value cache on CPU; 1 GiB holds about 46,000 tokens of the default model."""
@@ -35,7 +35,7 @@ class VllmSettings:
     """Skip compilation: seconds instead of minutes to start; turn off on a GPU that stays up."""
     data_type: str = "bfloat16"
     traces_endpoint: str = ""
-    """OTLP endpoint for vLLM's own spans; empty: it traces nothing."""
+    """OTLP endpoint for vLLM's own spans, with its scheme ("http://localhost:4317"); empty: it traces nothing."""
     close_seconds: float = 5.0
     """How long vLLM's core process may take to end before it is killed."""
 
@@ -49,7 +49,7 @@ class EngineKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EngineSettings:
-    """What makes answers."""
+    """The settings of the engine that makes answers."""
 
     kind: EngineKind = EngineKind.VLLM
     health_seconds: float = 0.5

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from headworks.policy.answer import new_decision_id
+from headworks.policy.decision import new_decision_id
 from headworks.policy.errors import JudgeUnavailable, NoVerdict
 from headworks.policy.question import Question, Stage
 from headworks.policy.verdict import Obligations, Verdict

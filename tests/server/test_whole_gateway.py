@@ -22,7 +22,7 @@ from tests.server.running import RunningGateway, running_gateway
 pytestmark = [pytest.mark.models, pytest.mark.engine, pytest.mark.timeout(600)]
 
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
-DEMO = REPOSITORY / "server" / "demo"
+DEMO = REPOSITORY / "server" / "cli" / "demo"
 QUESTION = "How many orders did we ship in March?"
 PRINTED = [
     "HEADWORKS CAFE",

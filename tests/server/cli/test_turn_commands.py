@@ -19,7 +19,7 @@ from headworks.server.turn.steps import Accepted, Delta
 from tests.server.cli.conftest import Serve, command, start_command, write_wav
 from tests.server.cli.scripted import EVENTS, FINISHED, JUDGEMENT, TURN_ID, ScriptedTurns
 
-DEMO = Path(__file__).resolve().parents[3] / "server" / "demo"
+DEMO = Path(__file__).resolve().parents[3] / "server" / "cli" / "demo"
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 

@@ -15,7 +15,7 @@ from headworks.v1 import turn_pb2 as pb
 from headworks.v1.turn_pb2_grpc import TurnServiceStub
 from tests.fakes.engines import TalkingEngine
 from tests.fakes.judges import SilentJudge
-from tests.server.edge import END, Edge, setup, text, turn
+from tests.server.edge import END, Edge, held_open, setup, text, turn
 from tests.server.rpc.watching import as_normalize, next_event, settled, until, watched
 
 KINDS = ("Converse", "Normalize")
@@ -156,15 +156,26 @@ async def test_c17_cancel_in_the_line_for_a_permit(kind: str) -> None:
     """C17: whoever leaves the line takes no permit with them."""
     async with watched(flow=FlowSettings(max_turns=1)) as server:
         first, second = server.stub.Converse(), None
-        await send(first, setup())
-        await until(lambda: server.permits.held)
+        await send(first, setup(), text("Hello", last=False))
+        await until(lambda: server.admission.held)
         second = getattr(server.stub, kind)()
-        await send(second, setup())
-        await until(lambda: server.permits.waiting)
+        await send(second, setup(), text("Hello", last=False))
+        await until(lambda: server.admission.waiting)
         second.cancel()
-        await until(lambda: not server.permits.waiting)
-        assert server.permits.held == 1
+        await until(lambda: not server.admission.waiting)
+        assert server.admission.held == 1
         first.cancel()
+        await settled(server)
+        await server.still_works()
+
+
+async def test_twice_the_limit_cancelled_then_a_turn_passes_at_once() -> None:
+    """Permits come back from turns that run and from turns in line (smg PR#2064)."""
+    async with watched(flow=FlowSettings(max_turns=2)) as server:
+        calls = [server.stub.Converse(held_open([setup(), text("Hello", last=False)])) for _ in range(4)]
+        await until(lambda: (server.admission.held, server.admission.waiting) == (2, 2))
+        for call in calls:
+            call.cancel()
         await settled(server)
         await server.still_works()
 

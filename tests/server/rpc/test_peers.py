@@ -112,7 +112,7 @@ async def test_d5_d8_drain_lets_a_running_stream_end() -> None:
         running = server.stub.Converse(iter(turn("Hello.")))
         await until(lambda: server.engine.load().running == 1)
         await server.server.set_serving(False)
-        server.permits.drain()
+        server.admission.drain()
         assert (await failure_of(server.stub.Converse(iter(turn("Hello."))))).reason == "DRAINING"
         health = health_pb2_grpc.HealthStub(server.channel)
         for service in ("", SERVICE_NAME):
@@ -120,7 +120,7 @@ async def test_d5_d8_drain_lets_a_running_stream_end() -> None:
             assert state == health_pb2.HealthCheckResponse.NOT_SERVING
         server.engine.may_talk.set()
         await next_event(running, "finished")
-        await asyncio.wait_for(server.permits.wait_idle(), 5)
+        await asyncio.wait_for(server.admission.wait_idle(), 5)
 
 
 @pytest.mark.parametrize("kind", ["Converse", "Normalize"])

@@ -1,4 +1,6 @@
 import math
+import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -6,10 +8,11 @@ from hypothesis import given
 from headworks.policy.facts import InputFacts, LabelFact
 from headworks.policy.identity.caller import AuthenticatedBy, Caller
 from headworks.policy.question import Question
-from headworks.policy.trust.assess import assess
+from headworks.policy.trust.assess import TrustFactor, assess
 from headworks.policy.trust.settings import TrustSettings
 from tests.strategies import questions
 
+CONTRACT = Path(__file__).parents[3] / "protos" / "headworks" / "v1" / "turn.proto"
 KNOWN = Caller("acme", "ann", AuthenticatedBy.API_KEY)
 LOCAL = Caller("local", "loopback", AuthenticatedBy.LOOPBACK)
 
@@ -63,3 +66,9 @@ def test_trust_stays_in_range_and_never_rises_with_less_confidence(question: Que
     unsure = InputFacts(lowest_confidence=0.0, labels=facts.labels)
     assert 0 <= trust.score <= 1
     assert assess(question.caller, is_encrypted=False, is_loopback=False, facts=unsure).score <= trust.score
+
+
+def test_the_contract_names_the_factors_that_there_are() -> None:
+    """A client shows why trust is low by these names; the contract once gave two that no server ever sent."""
+    (comment,) = re.findall(r"message TrustFactor {\n  // ([^\n]*)\n", CONTRACT.read_text())
+    assert re.findall(r'"(\w+)"', comment) == [factor.value for factor in TrustFactor]

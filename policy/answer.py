@@ -12,7 +12,9 @@ from headworks.policy.verdict import Obligations, Verdict
 MAX_REASONS = 32
 """More reasons than any policy here has rules for; a longer list is not an answer."""
 MAX_CEILING = 2**53 - 1
-"""The largest whole number that every JSON reader keeps exact (RFC 8259, section 6)."""
+"""The largest whole number that every JSON reader keeps exact (RFC 8259, section 6); a larger one is odd."""
+HIGHEST_CEILING = 2**31 - 1
+"""The contract states ceilings in 32 bits. A policy that means "very many" by more is held to this many."""
 
 ZEROS = {
     "max_input_tokens": "MAX_INPUT_TOKENS_IS_ZERO",
@@ -55,7 +57,8 @@ def verdict_from(document: object, *, judge: str, decision_id: str, revision: st
     The only accepted shape is `{"allow": bool, "reasons": [CODE], "obligations": {...}}` with nothing beside it.
     A refusal states at least one reason; an allow states at least which modalities it is for. A ceiling that is
     null or absent is none. A ceiling of zero, like an empty list of modalities, means never: such an allow is a
-    refusal, with the reasons of `ZEROS`. A refusal carries no obligations.
+    refusal, with the reasons of `ZEROS`. A ceiling over `HIGHEST_CEILING` is lowered to it. A refusal carries no
+    obligations.
 
     Args:
         document: The value of the decision rule, parsed from JSON.
@@ -126,7 +129,7 @@ def _ceiling(fields: Mapping[str, Any], name: str) -> int | None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_CEILING:
         raise OddAnswer(f"{name}: not a whole number from 0 to {MAX_CEILING}")
-    return value
+    return min(value, HIGHEST_CEILING)
 
 
 def _modalities(value: object) -> tuple[str, ...]:

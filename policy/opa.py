@@ -23,7 +23,7 @@ from headworks.policy.verdict import Verdict
 
 NAME = "opa"
 MAX_REVISION_CHARACTERS = 256
-"""A revision is a digest or a version; what is longer is cut."""
+"""A revision is a digest or a version, which fits well; what is longer is cut."""
 
 
 class OpaJudge:
@@ -168,11 +168,11 @@ def _reason_of(status: int) -> NoVerdict:
 
 
 def _revision(reply: dict[str, Any]) -> str:
-    """Return the revision of the one active bundle; "" when there is none or more than one."""
+    """Return the revision of the one active bundle; "" when there is none, or none that can be told."""
     provenance = reply.get("provenance")
     bundles = provenance.get("bundles") if isinstance(provenance, dict) else None
     if not isinstance(bundles, dict) or len(bundles) != 1:
         return ""
     (bundle,) = bundles.values()
     revision = bundle.get("revision") if isinstance(bundle, dict) else None
-    return revision[:MAX_REVISION_CHARACTERS] if isinstance(revision, str) else ""
+    return revision[:MAX_REVISION_CHARACTERS] if isinstance(revision, str) and revision.isprintable() else ""

@@ -1,11 +1,12 @@
 import json
+import math
 from typing import Any
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from headworks.policy.answer import ZEROS, OddAnswer, parse_json, verdict_from
+from headworks.policy.answer import HIGHEST_CEILING, ZEROS, OddAnswer, parse_json, verdict_from
 from headworks.policy.errors import JudgeUnavailable, NoVerdict
 from headworks.policy.verdict import Obligations, Verdict
 from tests.strategies import json_values
@@ -50,6 +51,13 @@ def test_every_zero_is_named() -> None:
     obligations = {"turns_per_minute": 0, "max_input_tokens": 0, "modalities": ["text"]}
     verdict = read({**ALLOW, "obligations": obligations})
     assert verdict.reasons == ("MAX_INPUT_TOKENS_IS_ZERO", "TURNS_PER_MINUTE_IS_ZERO")
+
+
+@pytest.mark.parametrize("name", [name for name in ZEROS if name != "modalities"])
+def test_a_very_high_ceiling_is_the_highest_that_can_be_sent(name: str) -> None:
+    """A policy says "very many" by ten thousand million; the contract has 32 bits, and the turn ended as INTERNAL."""
+    verdict = read({**ALLOW, "obligations": {"modalities": ["text"], name: 10**10}})
+    assert (verdict.allow, getattr(verdict.obligations, name)) == (True, HIGHEST_CEILING)
 
 
 def test_a_refusal_with_a_zero_keeps_its_own_reasons() -> None:
@@ -121,6 +129,31 @@ def test_one_bad_part_never_allows(part: str, value: object) -> None:
     if part == "obligations":
         assert isinstance(value, dict)
         assert isinstance(value["modalities"], list)
+
+
+NUMBERS = (0, 1, 2, -1, 2**31 - 1, 2**31, 2**53 - 1, 2**53, 10**400, 0.0, -0.0, 0.5, 1.0, 1e308)
+NO_NUMBERS = (math.nan, math.inf, -math.inf, None, True, False, "", "0", "9", "text")
+LISTS = ([], [0], [None], ["text"], ["text", "text"], ["smell"], {}, {"a": 1})
+HOSTILE = st.sampled_from((*NUMBERS, *NO_NUMBERS, *LISTS))
+
+
+@given(st.fixed_dictionaries({}, optional=dict.fromkeys(ZEROS, HOSTILE)))
+def test_no_hostile_obligation_widens_an_allow(obligations: dict[str, Any]) -> None:
+    """An allow holds the turn to what policy wrote or to less; what cannot be held to is a refusal or no verdict."""
+    try:
+        verdict = read({**ALLOW, "obligations": obligations})
+    except JudgeUnavailable:
+        return
+    held = {name: getattr(verdict.obligations, name) for name in ZEROS}
+    if not verdict.allow:
+        assert set(verdict.reasons) <= set(ZEROS.values())
+        assert held["modalities"] == ()
+        return
+    assert held.pop("modalities") == ("text",) == tuple(obligations["modalities"])
+    for name, ceiling in held.items():
+        written = obligations.get(name)
+        assert (ceiling is None) is (written is None), name
+        assert ceiling is None or 1 <= ceiling <= written
 
 
 @pytest.mark.parametrize(

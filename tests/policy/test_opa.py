@@ -227,6 +227,28 @@ async def test_a_redirect_is_not_followed(folder: Path) -> None:
     assert not followed.is_set()
 
 
+@pytest.mark.parametrize(
+    "provenance",
+    [
+        None,
+        [],
+        {"bundles": []},
+        {"bundles": {"a": None}},
+        {"bundles": {"a": {"revision": 7}}},
+        {"bundles": {"a": {"revision": "r1"}, "b": {"revision": "r2"}}},
+        {"bundles": {"a": {"revision": "\ud800"}}},
+        {"bundles": {"a": {"revision": "r1\nr2"}}},
+    ],
+)
+async def test_a_revision_that_cannot_be_told_is_left_out(provenance: object) -> None:
+    """The decision stands without it; half a surrogate pair in it once ended the turn as INTERNAL."""
+    async with replying({"result": ALLOW, "provenance": provenance}) as port:
+        judge = OpaJudge(settings(port))
+        verdict = await judge.judge(question())
+        await judge.close()
+    assert (verdict.allow, verdict.revision) == (True, "")
+
+
 async def test_a_connection_closed_while_idle_is_replaced() -> None:
     """Else the first question after a quiet minute would be refused."""
     closed_first: list[bool] = []

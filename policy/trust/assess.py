@@ -80,5 +80,5 @@ def _for_labels(facts: InputFacts, weights: TrustSettings) -> float:
 
 
 def _share(value: float) -> float:
-    """Clamp to [0, 1]; NaN is 0, so that a broken score never raises trust."""
-    return 0.0 if math.isnan(value) else min(1.0, max(0.0, value))
+    """Clamp to [0, 1]; NaN and the infinities are 0, so that a broken score never raises trust."""
+    return min(1.0, max(0.0, value)) if math.isfinite(value) else 0.0

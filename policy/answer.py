@@ -28,7 +28,6 @@ ZEROS = {
 _REASON = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
 _ANSWER_KEYS = frozenset({"allow", "reasons", "obligations"})
 _OBLIGATION_KEYS = frozenset(ZEROS)
-_NOTHING = Obligations(modalities=())
 
 
 class OddAnswer(ValueError):
@@ -94,9 +93,9 @@ def _parts(document: object) -> tuple[bool, tuple[str, ...], Obligations]:
         raise OddAnswer("reasons: a refusal without one")
     obligations = _obligations(fields["obligations"], is_allow=allow)
     if not allow:
-        return False, reasons, _NOTHING
+        return False, reasons, Obligations()
     if zeros := tuple(reason for name, reason in ZEROS.items() if getattr(obligations, name) in (0, ())):
-        return False, zeros, _NOTHING
+        return False, zeros, Obligations()
     return True, reasons, obligations
 
 

@@ -43,7 +43,7 @@ def test_an_obligation_of_zero_refuses_for_good(name: str) -> None:
     obligations = {"max_output_tokens": 5, "modalities": ["text"], name: [] if name == "modalities" else 0}
     verdict = read({**ALLOW, "reasons": ["OWN_TENANT"], "obligations": obligations})
     assert (verdict.allow, verdict.reasons, verdict.decision_id) == (False, (ZEROS[name],), "d-1")
-    assert (verdict.judge, verdict.revision, verdict.obligations) == ("test", "r-1", Obligations(modalities=()))
+    assert (verdict.judge, verdict.revision, verdict.obligations) == ("test", "r-1", Obligations())
 
 
 def test_every_zero_is_named() -> None:
@@ -63,7 +63,7 @@ def test_a_very_high_ceiling_is_the_highest_that_can_be_sent(name: str) -> None:
 def test_a_refusal_with_a_zero_keeps_its_own_reasons() -> None:
     """Policy said why; what it would have obliged us to is of no matter then."""
     verdict = read({**REFUSE, "obligations": {"turns_per_minute": 0, "modalities": ["text"]}})
-    assert (verdict.reasons, verdict.obligations) == (("TRUST_TOO_LOW",), Obligations(modalities=()))
+    assert (verdict.reasons, verdict.obligations) == (("TRUST_TOO_LOW",), Obligations())
 
 
 ODD: list[tuple[str, Any]] = [

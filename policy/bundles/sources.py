@@ -96,7 +96,8 @@ class PolicySources:
 def read_folder(folder: Path, limits: SourceLimits | None = None) -> PolicySources:
     """Read every `*.rego` and `data.json` under a folder; blocking.
 
-    Rego tests (`*_test.rego`), links that lead out of the folder and other files are left out.
+    Rego tests (`*_test.rego`), links that lead out of the folder, hidden files and folders, and files of other kinds are
+    left out. Kubernetes mounts a ConfigMap as links into a hidden folder, where each file would be met a second time.
 
     Raises:
         PolicyBroken: no Rego there, unreadable, a `data.yaml` (write it as JSON), or over a limit.
@@ -125,6 +126,8 @@ def is_policy_file(name: str) -> bool:
 
 def _policy_paths(root: Path) -> Iterator[Path]:
     for path in root.rglob("*"):
+        if any(part.startswith(".") for part in path.relative_to(root).parts):
+            continue
         if path.name in ("data.yaml", "data.yml"):
             raise PolicyBroken("policy data must be data.json, not YAML")
         if is_policy_file(path.name) and path.is_file() and path.resolve().is_relative_to(root):

@@ -104,6 +104,21 @@ def test_a_link_out_of_the_folder_is_left_out(tmp_path: Path) -> None:
     assert [name for name, _ in read_folder(inside).files] == ["own.rego"]
 
 
+def test_a_mounted_config_map_is_read_once(tmp_path: Path) -> None:
+    """Kubernetes mounts links to a hidden link to a hidden folder (open-policy-agent/opa#782, #1109).
+
+    The files of that folder were taken for more policy: each module twice, and its data under the folder's name.
+    """
+    version = tmp_path / "..2026_01_01_00_00_00.1"
+    version.mkdir()
+    (tmp_path / "..data").symlink_to(version.name)
+    for name in ("data.json", "headworks.rego"):
+        (version / name).write_bytes((DEFAULT_FOLDER / name).read_bytes())
+        (tmp_path / name).symlink_to(f"..data/{name}")
+    assert read_folder(tmp_path) == read_folder(DEFAULT_FOLDER)
+    assert read_folder(tmp_path / "..data") == read_folder(DEFAULT_FOLDER)
+
+
 GOOD = ((".manifest", MANIFEST), ("own.rego", MODULE))
 
 

@@ -19,8 +19,8 @@ import numpy as np
 from PIL import Image
 
 from headworks.intake.image.ocr import OcrModel
-from headworks.intake.image.picture import ImageSettings
 from headworks.intake.image.preprocessor import ImageModels, ImagePreprocessor
+from headworks.intake.image.settings import ImageSettings
 from headworks.intake.models.store import ModelStore
 from headworks.intake.onnx.settings import OnnxSettings
 from headworks.intake.preprocessor import Preprocessor

@@ -6,14 +6,15 @@ import inspect
 import re
 import sys
 from collections.abc import Iterator
+from itertools import pairwise
 
 from headworks.server.settings import Settings
 
 HEAD = """# Limits
 
-Every size, queue, count and time has a setting. This page is made from their docstrings (`python docs/limits.py`); a test
-compares the two. An error's `ErrorInfo` names the limit that was met, as below, or `obligations.…` where policy holds the
-turn to it, or the contract's field ("text.text").
+Every size, queue, count and time has a setting. This page is made from their docstrings (`python docs/limits.py`); a
+test compares the two. An error's `ErrorInfo` names the limit that was met, as below, or `obligations.…` where policy
+holds the turn to it, or the contract's field ("text.text").
 
 What happens at a limit, unless its line says otherwise:
 
@@ -23,7 +24,8 @@ What happens at a limit, unless its line says otherwise:
 - a peer that can wait is not read any more (HTTP/2 flow control).
 
 The contract has two of its own: a chunk of text has at most 64 KiB, one of audio, picture or table 1 MiB. Policy has
-tokens, bytes and rates in its `data.json`; a rate that is used up is TOO_MANY, whatever else it forbids PERMISSION_DENIED.
+tokens, bytes and rates in its `data.json`; a rate that is used up is TOO_MANY, all else that it forbids is
+PERMISSION_DENIED.
 """
 IS_LIMIT = re.compile(r"(^|\.)(max_\w+|wait_seconds|\w+_seconds|\w+_milliseconds|attempts|threads|backlog)$")
 NOT_LIMITS = re.compile(r"simulated\.|endpoint\.(min|padding)|partial_|padding")
@@ -56,7 +58,7 @@ def docstrings(section: type) -> dict[str, str]:
     """Return the string that stands below each field of a dataclass."""
     body = ast.parse(inspect.getsource(section)).body[0].body  # type: ignore[attr-defined]  # it is one class
     notes = {}
-    for field, note in zip(body, body[1:], strict=False):
+    for field, note in pairwise(body):
         if isinstance(field, ast.AnnAssign) and isinstance(note, ast.Expr) and isinstance(note.value, ast.Constant):
             notes[field.target.id] = " ".join(str(note.value.value).split())  # type: ignore[union-attr]  # a plain name
     return notes

@@ -33,23 +33,25 @@ class GraphqlRequest:
 class Graph:
     """Answers GraphQL requests."""
 
-    def __init__(self, settings: GraphqlSettings, tables: Tables, turns: Turns, observer: GraphqlObserver) -> None:
+    def __init__(self, settings: GraphqlSettings, tables: Tables, observer: GraphqlObserver) -> None:
         self._settings = settings
         self._tables = tables
-        self._turns = turns
         self._observer = observer
         self._schema = build_schema(settings)
 
-    async def answer(self, request: GraphqlRequest, caller: Caller) -> dict[str, Any]:
+    async def answer(self, request: GraphqlRequest, caller: Caller, turns: Turns) -> dict[str, Any]:
         """Run one operation.
 
+        Args:
+            caller: Who asks.
+            turns: Runs turns for that caller, as the request came.
         Returns:
             The GraphQL response, ready for JSON; without "data" when nothing was run (the document or the
             variables were wrong). Exceptions of resolvers are told to the observer and masked.
         """
         if not request.query:
             return {"errors": [refuse("NO_OPERATION", "the query is empty").formatted]}
-        context = RequestContext(caller, self._tables, self._turns, self._settings)
+        context = RequestContext(caller, self._tables, turns, self._settings)
         try:
             result = await self._schema.execute(
                 request.query,

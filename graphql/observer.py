@@ -1,4 +1,4 @@
-"""The port through which the graph reports faults. Its adapter is `server/http/access_log.py`."""
+"""The port through which the graph reports faults. Its adapter is `AccessLog` in `server/http/access_log.py`."""
 
 from dataclasses import dataclass, field
 from typing import Protocol

@@ -30,6 +30,14 @@ class TooLarge(IntakeError):
         self.seen = seen
 
 
+class NoHome(IntakeError):
+    """A path begins with a home folder that nobody knows: containers give users that have none.
+
+    Args:
+        what: One sentence that names the path.
+    """
+
+
 class ModelMissing(IntakeError):
     """A model is not in the store, or is damaged there: the operator's task.
 

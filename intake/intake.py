@@ -11,7 +11,7 @@ from headworks.intake.span import Modality
 from headworks.intake.table.preprocessor import TablePreprocessor
 from headworks.intake.table.store import TableStore
 from headworks.intake.text import TextPreprocessor
-from headworks.intake.voice.form import VoiceForm
+from headworks.intake.voice.encoding import VoiceForm
 from headworks.intake.voice.preprocessor import VoiceModels, VoicePreprocessor
 from headworks.intake.work import WorkPool
 

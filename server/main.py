@@ -1,6 +1,7 @@
 """Builds the real objects and runs them until told to stop."""
 
 import asyncio
+import functools
 import gc
 import logging
 import signal
@@ -39,12 +40,13 @@ from headworks.server.http.app import HttpParts, build_app
 from headworks.server.http.server import HttpServer
 from headworks.server.readiness import Readiness
 from headworks.server.rpc.server import RpcServer
-from headworks.server.settings import JudgeKind, Settings, is_loopback
+from headworks.server.settings import JudgeKind, Settings, unread_variables
 from headworks.server.telemetry.log import log_events
 from headworks.server.telemetry.metrics import LoadCollector, process_registry
 from headworks.server.telemetry.telemetry import Telemetry
 from headworks.server.turn.opening import Opening
 from headworks.server.turn.runner import TurnRunner
+from headworks.server.visit.address import with_port
 
 _log = logging.getLogger("headworks.server")
 _SIMULATED_ANSWER = " This answer was made by a timing model; it says nothing, over and over."
@@ -57,6 +59,8 @@ def serve(settings: Settings) -> int:
         The process's exit code: 0 after a drain, 1 when a part could not start.
     """
     log_events(settings.log_level)
+    if unread := unread_variables():
+        _log.warning("settings.unread_variables", extra={"names": ",".join(unread)})
     return uvloop.run(Gateway(settings).run())
 
 
@@ -131,7 +135,7 @@ class Gateway:
         _leave_out_of_collections()
         await self._rpc.set_serving(True)
         parts.push_async_callback(_ended, asyncio.create_task(self._watch_engine(engine)))
-        _log.info("server.serving", extra={"grpc": self.rpc_port, "http": self.http_port})
+        _log.info("server.serving", extra=self._addresses())
 
     async def _started_in_time(self, engine: Engine) -> bool:
         """Start the engine, which takes long; give up when the gateway is stopped meanwhile."""
@@ -156,9 +160,9 @@ class Gateway:
         settings = self._settings
         identifier = ApiKeyIdentifier(settings.policy.credentials)
         access_log = AccessLog()
-        turns = RunnerTurns(runner, is_encrypted=False, is_loopback=is_loopback(settings.http.host))
-        graph = Graph(settings.graphql, StoredTables(intake.tables, intake.table_pool), turns, access_log)
-        http_parts = HttpParts(graph, policies, self._readiness, registry, identifier, access_log)
+        graph = Graph(settings.graphql, StoredTables(intake.tables, intake.table_pool), access_log)
+        turns_of = functools.partial(RunnerTurns, runner)
+        http_parts = HttpParts(graph, turns_of, policies, self._readiness, registry, identifier, access_log)
         http = HttpServer(settings.http, build_app(settings.http, http_parts))
         await http.start()
         parts.push_async_callback(http.stop, settings.drain.grace_seconds)
@@ -166,7 +170,7 @@ class Gateway:
         await self._rpc.start()
         parts.push_async_callback(self._rpc.stop, 0)
         self.rpc_port, self.http_port = self._rpc.port, http.port
-        _log.info("server.listening", extra={"grpc": self.rpc_port, "http": self.http_port})
+        _log.info("server.listening", extra=self._addresses())
 
     async def _drain(self) -> None:
         """Say not ready, wait for load balancers, take nothing new, let running turns end."""
@@ -190,6 +194,10 @@ class Gateway:
             await asyncio.sleep(self._settings.engine.health_seconds)
         _log.error("engine.died")
         await self._rpc.set_serving(False)
+
+    def _addresses(self) -> dict[str, str]:
+        rpc, http = self._settings.rpc, self._settings.http
+        return {"grpc": with_port(rpc.host, self.rpc_port), "http": with_port(http.host, self.http_port)}
 
     def _mark(self, part: str, **facts: object) -> None:
         self._readiness.mark(part)

@@ -17,7 +17,7 @@ _RETRY_SOON_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What a caller is told."""
+    """The status that a caller gets for an error."""
 
     code: StatusCode
     reason: str

@@ -1,4 +1,4 @@
-"""The port to the tables that turns left behind. Its adapter is `server/graph/tables.py`."""
+"""The port to the tables that turns left behind. Its adapter is `StoredTables` in `server/graph/tables.py`."""
 
 from dataclasses import dataclass
 from typing import Protocol

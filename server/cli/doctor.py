@@ -14,10 +14,9 @@ from headworks.server.cli.checks import Check, State
 from headworks.server.cli.gateway import running_gateway
 from headworks.server.cli.memory import memory_of
 from headworks.server.cli.mistake import FAILED
-from headworks.server.cli.options import DEFAULT_STORE
 from headworks.server.cli.render import grid, out, printable
 
-_STYLES = {State.FINE: "green", State.ABSENT: "yellow", State.WRONG: "bold red"}
+_STYLES = {State.FINE: "green", State.ABSENT: "yellow", State.ODD: "yellow", State.WRONG: "bold red"}
 
 
 def doctor(
@@ -57,16 +56,15 @@ def doctor(
 def _checks(config: Path | None, store: Path | None) -> Iterator[Check]:
     yield from checks.packages()
     try:
-        settings, changed = checks.load_settings(config)
+        settings, changed = checks.load_settings(config, store)
     except ModuleNotFoundError as error:
         yield Check("settings", State.ABSENT, f"not looked at: {error.name} is not installed")
-        for check in checks.store((store or DEFAULT_STORE).expanduser()):
+        for check in checks.store(options.store_folder(store, None)):
             yield replace(check, state=State.ABSENT) if check.state is State.WRONG else check  # a client needs none
         return
-    root = store.expanduser() if store else settings.models.store
     yield from checks.settings_file(config, settings, changed)
-    yield from checks.store(root)
-    for subject, looking in (("onnx", checks.onnx(settings, root)), ("policy", checks.policy(settings))):
+    yield from checks.store(settings.models.store)
+    for subject, looking in (("onnx", checks.onnx(settings)), ("policy", checks.policy(settings))):
         try:
             yield from looking
         except ModuleNotFoundError as error:

@@ -2,20 +2,19 @@
 
 import asyncio
 import re
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
 
 from headworks.server.cli.mistake import FAILED, Mistake
-from headworks.server.cli.render import printable
+from headworks.server.cli.render import is_screen, printable
 from headworks.server.client.client import CallFailed, HeadworksClient
 
 HOST = "127.0.0.1"
@@ -27,6 +26,7 @@ _POLL_SECONDS = 0.2
 _TAIL_BYTES = 16_384
 """Of its log, looked at while it starts and when it fails; an engine has a lot to say."""
 _READY = re.compile(r" server\.ready part=(\w+)")
+_LISTENING = re.compile(r" server\.listening grpc=(\S+) http=(\S+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,9 @@ class RunningGateway:
 
     process: "subprocess.Popen[bytes]"
     target: str
-    http_port: int
+    """Where it serves gRPC."""
+    http: str
+    """Where it serves HTTP, as host:port."""
     log: Path
     seconds_to_serving: float
 
@@ -64,9 +66,8 @@ def running_gateway(config: Path | None, *, is_quiet: bool = False) -> Iterator[
     Raises:
         Mistake: it ended, or did not serve in time; the sentence holds its last line.
     """
-    rpc_port, http_port = _free_ports(2)
-    command = [sys.executable, "-m", "headworks.server.cli", "serve", "--host", HOST]
-    command += ["--port", str(rpc_port), "--http-port", str(http_port)]
+    command = [sys.executable, "-m", "headworks.server.cli", "serve", "--log-level", "info"]
+    command += ["--host", HOST, "--port", "0", "--http-port", "0"]
     command += ["--config", str(config)] if config else []
     console = Console(stderr=True, highlight=False, markup=False, emoji=False, quiet=is_quiet)
     with tempfile.NamedTemporaryFile(prefix="headworks-", suffix=".log", delete=False) as output:
@@ -74,11 +75,10 @@ def running_gateway(config: Path | None, *, is_quiet: bool = False) -> Iterator[
         console.print(f"Starting a gateway; its log is {log}", soft_wrap=True)
         started = time.monotonic()
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output)  # noqa: S603  # ours
-    target = f"{HOST}:{rpc_port}"
     try:
-        with console.status("models, policy, engine"):
-            _wait_serving(process, target, started, log, console)
-        yield RunningGateway(process, target, http_port, log, time.monotonic() - started)
+        with console.status("models, policy, engine") if is_screen(console) else nullcontext():
+            target, http = _wait_serving(process, started, log, console)
+        yield RunningGateway(process, target, http, log, time.monotonic() - started)
     finally:
         _stop(process)
 
@@ -96,23 +96,30 @@ def health(target: str) -> str:
         return ""
 
 
-def _wait_serving(process: "subprocess.Popen[bytes]", target: str, started: float, log: Path, console: Console) -> None:
+def _wait_serving(process: "subprocess.Popen[bytes]", started: float, log: Path, console: Console) -> tuple[str, str]:
+    """Return its addresses for gRPC and HTTP, once it serves."""
     told: set[str] = set()
+    addresses = ("", "")
 
-    def tell() -> None:
-        for part in _READY.findall(_tail(log)):
+    def look() -> None:
+        nonlocal addresses
+        said = _tail(log)
+        for found in _LISTENING.findall(said):
+            addresses = found
+        for part in _READY.findall(said):
             if part not in told:
                 told.add(part)
                 console.print(f"{part} ready after {time.monotonic() - started:.0f} s", style="dim")
 
-    while health(target) != "SERVING":
+    while not addresses[0] or health(addresses[0]) != "SERVING":
         if process.poll() is not None:
             raise Mistake(f"The gateway did not start: {_last_word(log)}; see: headworks doctor", FAILED)
         if time.monotonic() - started > START_SECONDS:
             raise Mistake(f"The gateway did not serve within {START_SECONDS:.0f} s; see: headworks doctor", FAILED)
-        tell()
+        look()
         time.sleep(_POLL_SECONDS)
-    tell()
+    look()
+    return addresses
 
 
 def _last_word(log: Path) -> str:
@@ -134,15 +141,3 @@ def _stop(process: "subprocess.Popen[bytes]") -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-
-
-def _free_ports(count: int) -> list[int]:
-    """Ask the kernel; all are held until all are known, so that they differ."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for one in sockets:
-            one.bind((HOST, 0))
-        return [int(one.getsockname()[1]) for one in sockets]
-    finally:
-        for one in sockets:
-            one.close()

@@ -12,7 +12,7 @@ from headworks.intake.models.store import ModelKind, ModelStore, StoredModel
 from headworks.server.cli import options
 from headworks.server.cli.as_json import print_json
 from headworks.server.cli.mistake import FAILED, Mistake, needs_extra
-from headworks.server.cli.render import grid, out
+from headworks.server.cli.render import grid, is_screen, out
 
 PULL_EXTRA = "server,cpu,models"
 
@@ -158,7 +158,7 @@ class _TextPull:
             TextColumn("{task.fields[step]}", style="dim"),
             TimeElapsedColumn(),
             console=console,
-            disable=not console.is_terminal,
+            disable=not is_screen(console),
         )
 
     def __enter__(self) -> "_TextPull":
@@ -180,7 +180,7 @@ class _TextPull:
 
     def advanced(self, kind: ModelKind, name: str, step: str, done: int, total: int) -> None:
         """See `PullObserver`."""
-        if self._console.is_terminal and self._task is not None:
+        if is_screen(self._console) and self._task is not None:
             self._bars.update(self._task, completed=done, total=total, step=step)
         elif step != self._last_step:
             self._console.print(f"{kind:<10} {name}: {step}", soft_wrap=True)

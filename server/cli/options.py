@@ -6,24 +6,26 @@ from typing import Annotated
 
 import typer
 
+from headworks.intake.errors import NoHome
+from headworks.intake.models.store import DEFAULT_ROOT, at_home
 from headworks.server.cli.mistake import Mistake, needs_extra
+from headworks.server.cli.source import path_of
 from headworks.server.client.client import HeadworksClient
 
 DEFAULT_TARGET = "127.0.0.1:50051"
-DEFAULT_STORE = Path("~/.headworks/models")
-"""The same as `settings.ModelSettings.store`, which the base install cannot import."""
 STORE_VARIABLE = "HEADWORKS_MODELS__STORE"
 
 Question = Annotated[str | None, typer.Argument(help="The question as text; it is sent after the files.")]
+_MANY = "may be given several times, - is standard input."
 Audio = Annotated[
     list[Path],
-    typer.Option("--audio", metavar="FILE", help="A WAV, FLAC, OGG or MP3 file; may be given several times."),
+    typer.Option("--audio", metavar="FILE", parser=path_of, help=f"A WAV, FLAC, OGG or MP3 file; {_MANY}"),
 ]
 Image = Annotated[
-    list[Path], typer.Option("--image", metavar="FILE", help="A PNG, JPEG or WebP file; may be given several times.")
+    list[Path], typer.Option("--image", metavar="FILE", parser=path_of, help=f"A PNG, JPEG or WebP file; {_MANY}")
 ]
 Table = Annotated[
-    list[Path], typer.Option("--table", metavar="FILE", help="A CSV or Parquet file; may be given several times.")
+    list[Path], typer.Option("--table", metavar="FILE", parser=path_of, help=f"A CSV or Parquet file; {_MANY}")
 ]
 Mic = Annotated[
     Path | None,
@@ -105,10 +107,14 @@ def store_folder(store: Path | None, config: Path | None) -> Path:
     """Return the model store's folder as a gateway with that settings file finds it; an option or its variable wins.
 
     Raises:
-        Mistake: a setting is wrong, or a file is named where the server's packages, which read it, are missing.
+        Mistake: it is in a home folder that this user has not, a setting is wrong, or a file is named where the
+            server's packages, which read it, are missing.
     """
     if config is None:
-        return (store or DEFAULT_STORE).expanduser()
+        try:
+            return at_home(store or DEFAULT_ROOT)
+        except NoHome as error:
+            raise Mistake(f"The store {error}, with --store.") from error
     with needs_extra("server,cpu"):
         from headworks.server.settings import SettingsError, load
     try:
@@ -134,8 +140,11 @@ class Connection:
             Mistake: the target or the certificate file is no good.
         """
         host, _, port = self.target.rpartition(":")
-        if "://" not in self.target and not (host and port.isdigit() and 0 < int(port) < 65_536):
-            raise Mistake(f"--target takes host:port, not {self.target!r}; for example {DEFAULT_TARGET}.")
+        if "://" not in self.target:
+            if not (host and port.isascii() and port.isdigit() and 0 < int(port) < 65_536):
+                raise Mistake(f"--target takes host:port, not {self.target!r}; for example {DEFAULT_TARGET}.")
+            if ":" in host and not host.startswith("["):
+                raise Mistake(f"--target takes an IPv6 address in brackets, not {self.target!r}; as in [::1]:50051.")
         if self.api_key and not (self.api_key.isascii() and self.api_key.isprintable()):
             raise Mistake("The API key holds characters that no key has; copy it again.")
         try:

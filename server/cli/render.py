@@ -23,9 +23,14 @@ _ROWS_SHOWN = 40
 def out() -> Console:
     """Return a console on standard output."""
     console = Console(highlight=False, emoji=False, markup=False)
-    if not console.is_terminal:
+    if not is_screen(console):
         console.width = PIPED_WIDTH
     return console
+
+
+def is_screen(console: Console) -> bool:
+    """Whether a console can draw over what it has written. FORCE_COLOR asks for colours in a pipe, not for that."""
+    return console.file.isatty() and not console.is_dumb_terminal
 
 
 def printable(text: str) -> str:

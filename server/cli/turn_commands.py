@@ -10,9 +10,9 @@ from typing import Annotated
 
 import typer
 
-from headworks.intake.voice.form import VoiceForm
+from headworks.intake.voice.encoding import VoiceForm
 from headworks.server.cli import options
-from headworks.server.cli.gateway import HOST, running_gateway
+from headworks.server.cli.gateway import running_gateway
 from headworks.server.cli.inputs import Part, chunks, gather, voice_setup
 from headworks.server.cli.mistake import Mistake, mistake_of
 from headworks.server.cli.options import DEFAULT_TARGET, Connection
@@ -114,7 +114,7 @@ def demo(
             view.say(DEMO_REMARK)
             call(connection, lambda client: _demo(client, parts, view, timeout))
         if gateway and not is_json and sys.stdin.isatty() and sys.stdout.isatty():
-            out().print(f"Still serving: gRPC on {gateway.target}, HTTP on {HOST}:{gateway.http_port}. Ctrl-C ends it.")
+            out().print(f"Still serving: gRPC on {gateway.target}, HTTP on {gateway.http}. Ctrl-C ends it.")
             gateway.wait()
 
 

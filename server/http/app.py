@@ -14,7 +14,7 @@ from headworks.policy.identity.caller import Identifier
 from headworks.server.http.bundle_route import BundleSource, bundle_handler
 from headworks.server.http.front import Front, HttpObserver
 from headworks.server.http.gate import Gate
-from headworks.server.http.graphql_route import graphiql_page, graphql_handler
+from headworks.server.http.graphql_route import TurnsOf, graphiql_page, graphql_handler
 from headworks.server.http.probes import Readiness, live_probe, metrics_page, ready_probe
 from headworks.server.http.replies import MASKED, refusal
 from headworks.server.http.settings import HttpSettings
@@ -32,6 +32,7 @@ class HttpParts:
     """What the routes serve."""
 
     graph: Graph
+    turns_of: TurnsOf
     bundles: BundleSource
     readiness: Readiness
     registry: CollectorRegistry
@@ -50,7 +51,7 @@ def build_app(settings: HttpSettings, parts: HttpParts) -> Front:
     """The ASGI application. Probes and metrics pass the gate by: they answer while everything else is full."""
     gate = Gate(settings, parts.identifier)
     routes = [
-        Route("/graphql", gate.guard(graphql_handler(parts.graph)), methods=["POST"]),
+        Route("/graphql", gate.guard(graphql_handler(parts.graph, parts.turns_of)), methods=["POST"]),
         Route(BUNDLE_PATH, gate.guard(bundle_handler(parts.bundles)), methods=["GET"]),
         Route("/metrics", metrics_page(parts.registry), methods=["GET"]),
         Route("/livez", live_probe(), methods=["GET"]),

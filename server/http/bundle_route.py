@@ -9,9 +9,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from headworks.policy.bundles.active import PolicyInForce
-from headworks.policy.identity.caller import Caller
 from headworks.server.http.gate import Handler
 from headworks.server.http.replies import refusal
+from headworks.server.visit.visit import Visit
 
 
 class BundleSource(Protocol):
@@ -31,7 +31,7 @@ def is_match(if_none_match: str, etag: str) -> bool:
 def bundle_handler(bundles: BundleSource) -> Handler:
     """Answer GET and HEAD /bundles/headworks.tar.gz."""
 
-    async def handle(request: Request, body: bytes, caller: Caller) -> Response:
+    async def handle(request: Request, body: bytes, visit: Visit) -> Response:
         policy = bundles.active()
         if policy is None:
             return refusal(503, "NOT_READY", "no policy is loaded", {"retry-after": "1"})

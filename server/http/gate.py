@@ -7,13 +7,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from headworks.policy.errors import UnknownCaller
-from headworks.policy.identity.caller import Caller, Identifier
+from headworks.policy.identity.caller import Identifier
 from headworks.server.http.replies import refusal
 from headworks.server.http.settings import HttpSettings
-from headworks.server.visit.forwarding import joined
-from headworks.server.visit.loopback import is_loopback_peer
+from headworks.server.visit.visit import Visit, visit_from
 
-Handler = Callable[[Request, bytes, Caller], Awaitable[Response]]
+Handler = Callable[[Request, bytes, Visit], Awaitable[Response]]
 
 CLIENT_GONE = 499
 """What the access log shows when nobody waited for the answer; never seen by a client."""
@@ -41,20 +40,23 @@ class Gate:
         return self._running
 
     def guard(self, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
-        """Wrap a handler, which then gets the whole body and the caller."""
+        """Wrap a handler, which then gets the whole body and the visit."""
 
         async def guarded(request: Request) -> Response:
             try:
-                caller = self._identifier.identify(
-                    joined(request.headers.items()), peer_is_loopback=is_loopback_peer(request)
-                )
+                visit = self._visit(request)
             except UnknownCaller as unknown:
                 return refusal(401, "UNKNOWN_CALLER", str(unknown), {"www-authenticate": "Bearer"})
-            return await self._admit(request, handler, caller)
+            return await self._admit(request, handler, visit)
 
         return guarded
 
-    async def _admit(self, request: Request, handler: Handler, caller: Caller) -> Response:
+    def _visit(self, request: Request) -> Visit:
+        host = request.client.host if request.client is not None else ""
+        has_tls = request.scope["scheme"] == "https"
+        return visit_from(self._identifier, request.headers.items(), host=host, has_tls=has_tls)
+
+    async def _admit(self, request: Request, handler: Handler, visit: Visit) -> Response:
         limits = self._settings
         if self._running >= limits.max_concurrent_requests:
             message = f"http.max_concurrent_requests allows {limits.max_concurrent_requests}"
@@ -63,7 +65,7 @@ class Gate:
         try:
             async with asyncio.timeout(limits.request_timeout_seconds):
                 body = await read_body(request, limits.max_body_bytes)
-                return await while_listening(request, handler(request, body, caller))
+                return await while_listening(request, handler(request, body, visit))
         except BodyTooLarge:
             message = f"http.max_body_bytes allows {limits.max_body_bytes}"
             return refusal(413, "TOO_LARGE", message, {"connection": "close"})

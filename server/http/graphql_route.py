@@ -11,11 +11,14 @@ from starlette.responses import HTMLResponse, Response
 from strawberry.http.ides import get_graphql_ide_html
 
 from headworks.graphql.execution import Graph, GraphqlRequest
-from headworks.policy.identity.caller import Caller
+from headworks.graphql.turn.port import Turns
 from headworks.server.http.gate import Handler
 from headworks.server.http.replies import encode, refusal
+from headworks.server.visit.visit import Visit
 
 GRAPHQL_JSON = "application/graphql-response+json"
+TurnsOf = Callable[[Visit], Turns]
+"""Makes the graph's port to turns for one visit."""
 
 
 class BadGraphqlRequest(Exception):
@@ -50,14 +53,14 @@ def parse_request(body: bytes) -> GraphqlRequest:
     return GraphqlRequest(query, variables, name or None)
 
 
-def graphql_handler(graph: Graph) -> Handler:
+def graphql_handler(graph: Graph, turns_of: TurnsOf) -> Handler:
     """Answer POST /graphql.
 
     A cross-site form cannot send application/json without a preflight, which nobody answers here; so the
     media type is insisted on.
     """
 
-    async def handle(request: Request, body: bytes, caller: Caller) -> Response:
+    async def handle(request: Request, body: bytes, visit: Visit) -> Response:
         media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if media_type != "application/json":
             return refusal(415, "BAD_REQUEST", "the content type is application/json")
@@ -65,7 +68,7 @@ def graphql_handler(graph: Graph) -> Handler:
             asked = parse_request(body)
         except BadGraphqlRequest as bad:
             return refusal(400, "BAD_REQUEST", str(bad))
-        answer = await graph.answer(asked, caller)
+        answer = await graph.answer(asked, visit.caller, turns_of(visit))
         is_new = GRAPHQL_JSON in request.headers.get("accept", "")
         return Response(
             encode(answer),

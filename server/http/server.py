@@ -12,6 +12,7 @@ from starlette.types import ASGIApp
 
 from headworks.server.http.connection import BoundedConnection
 from headworks.server.http.settings import HttpSettings
+from headworks.server.visit.address import bare
 
 
 class _EmbeddedServer(uvicorn.Server):
@@ -53,8 +54,7 @@ class HttpServer:
             OSError: the address is taken or not this machine's.
         """
         limits = self._settings
-        family = socket.AF_INET6 if ":" in limits.host else socket.AF_INET
-        listener = socket.create_server((limits.host, limits.port), family=family, backlog=limits.backlog)
+        listener = _listener(bare(limits.host), limits.port, limits.backlog)
         listener.setblocking(False)
         self._port = listener.getsockname()[1]
         self._server = _EmbeddedServer(self._config())
@@ -103,3 +103,10 @@ class HttpServer:
             h11_max_incomplete_event_size=limits.max_header_bytes + limits.max_url_bytes,
             ssl_context_factory=(lambda config, default: tls) if tls is not None else None,
         )
+
+
+def _listener(host: str, port: int, backlog: int) -> socket.socket:
+    """Listen as gRPC does: "::" takes IPv4 too, where the system can do that."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    takes_both = host == "::" and socket.has_dualstack_ipv6()
+    return socket.create_server((host, port), family=family, backlog=backlog, dualstack_ipv6=takes_both)

@@ -2,13 +2,16 @@
 
 from dataclasses import dataclass
 
+from headworks.server.visit.address import require_host
+
 
 @dataclass(frozen=True, slots=True)
 class HttpSettings:
     """Where HTTP is served, and every bound on a peer."""
 
     host: str = "127.0.0.1"
-    """Loopback; another address wants TLS and keys, which `server/settings.py` insists on."""
+    """Loopback, IPv6 with brackets or without; another address is refused by `server/settings.py` unless
+    `serve_strangers_in_clear` is set. "::" means every address, of IPv4 and of IPv6."""
     port: int = 8080
     """0 takes a free one, which `HttpServer.port` then tells."""
     backlog: int = 128
@@ -33,3 +36,6 @@ class HttpSettings:
     """What a caller that met a limit is told to wait."""
     has_graphiql: bool = False
     """Serve the GraphiQL page on GET /graphql; its scripts come from a CDN, so it is for development."""
+
+    def __post_init__(self) -> None:
+        require_host(self.host)

@@ -2,7 +2,7 @@
 
 from headworks.intake.errors import TooLarge
 from headworks.intake.span import Modality
-from headworks.intake.voice.form import AudioEncoding, VoiceForm
+from headworks.intake.voice.encoding import AudioEncoding, VoiceForm
 from headworks.server.turn.errors import BadRequest
 from headworks.server.turn.steps import Chunk, EndOfInput, Setup, Step
 from headworks.v1 import turn_pb2 as pb

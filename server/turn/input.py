@@ -4,11 +4,12 @@ import asyncio
 from collections.abc import AsyncIterator
 
 from headworks.intake.errors import IntakeError, TooLarge
+from headworks.intake.preprocessor import Preprocessor
 from headworks.intake.span import Modality
-from headworks.intake.voice.form import AudioEncoding, VoiceForm
+from headworks.intake.voice.encoding import AudioEncoding, VoiceForm
 from headworks.server.clock import Clock
 from headworks.server.turn.errors import OutOfOrder, TurnTimedOut
-from headworks.server.turn.lane import Lane, OpenPart
+from headworks.server.turn.lane import Intake, Lane
 from headworks.server.turn.prompt import TurnPrompt
 from headworks.server.turn.record import TurnRecord
 from headworks.server.turn.settings import InputSettings
@@ -21,7 +22,7 @@ class TurnInput:
     def __init__(
         self,
         voice: VoiceForm,
-        open_part: OpenPart,
+        intake: Intake,
         prompt: TurnPrompt,
         record: TurnRecord,
         settings: InputSettings,
@@ -40,6 +41,10 @@ class TurnInput:
         self._settings = settings
         self._clock = clock
         self._last_words_at = last_words_at
+
+        def open_part(modality: Modality, part: int) -> Preprocessor:
+            return intake.open_part(modality, part, voice, record.tenant)
+
         stream = {Modality.VOICE} if voice.encoding is AudioEncoding.LINEAR16 else set()
         queued = settings.max_queued_chunks
         self._voice = Lane(open_part, frozenset(stream), queued, record, clock)

@@ -3,15 +3,32 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
+from typing import Protocol
 
 from headworks.intake.errors import BadMedia
 from headworks.intake.finding import Finding
 from headworks.intake.preprocessor import Preprocessor
 from headworks.intake.span import Modality
+from headworks.intake.voice.encoding import VoiceForm
 from headworks.server.clock import Clock
 from headworks.server.turn.errors import OutOfOrder
 from headworks.server.turn.record import TurnRecord
 from headworks.server.turn.steps import Chunk
+
+
+class Intake(Protocol):
+    """The port to intake: makes what reads one part."""
+
+    def open_part(self, modality: Modality, part: int, form: VoiceForm, owner: str) -> Preprocessor:
+        """Make the preprocessor of one part.
+
+        Args:
+            part: Number of the part within its kind, from 1.
+            form: How audio is sent.
+            owner: The tenant, for what is kept after the turn.
+        """
+        ...
+
 
 OpenPart = Callable[[Modality, int], Preprocessor]
 """Makes the preprocessor of the n-th part of a kind."""

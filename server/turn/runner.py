@@ -5,11 +5,7 @@ import secrets
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Protocol
 
-from headworks.intake.preprocessor import Preprocessor
-from headworks.intake.span import Modality
-from headworks.intake.voice.form import VoiceForm
 from headworks.policy.errors import JudgeUnavailable
 from headworks.server.clock import Clock
 from headworks.server.engine.engine import EngineRequest, FinishReason, Sampling
@@ -17,26 +13,13 @@ from headworks.server.engine.served import ServedModel
 from headworks.server.turn.answer import Answer
 from headworks.server.turn.errors import TurnRefused, TurnTimedOut
 from headworks.server.turn.input import TurnInput, expect_no_more
+from headworks.server.turn.lane import Intake
 from headworks.server.turn.opening import Opening, OpenTurn
 from headworks.server.turn.prompt import TurnPrompt
 from headworks.server.turn.record import Outcome, TurnObserver, TurnRecord
 from headworks.server.turn.settings import TurnSettings
 from headworks.server.turn.steps import Finished, Normalized, Sink, Step, Usage
 from headworks.server.visit.visit import Visit
-
-
-class Intake(Protocol):
-    """What a turn needs of intake."""
-
-    def open_part(self, modality: Modality, part: int, form: VoiceForm, owner: str) -> Preprocessor:
-        """Make the preprocessor of one part.
-
-        Args:
-            part: Number of the part within its kind, from 1.
-            form: How audio is sent.
-            owner: The tenant, for what is kept after the turn.
-        """
-        ...
 
 
 class TurnRunner:
@@ -145,16 +128,12 @@ class TurnRunner:
         deadline_seconds: float | None,
     ) -> None:
         """Read all input into the prompt."""
-
-        def open_part(modality: Modality, part: int) -> Preprocessor:
-            return self._intake.open_part(modality, part, turn.setup.voice, record.tenant)
-
         limits = self._settings.input
         last_words_at = None
         if deadline_seconds is not None:
             kept = min(limits.last_words_seconds, deadline_seconds / 4)
             last_words_at = record.began_at + deadline_seconds - kept
-        taking = TurnInput(turn.setup.voice, open_part, prompt, record, limits, self._clock, last_words_at)
+        taking = TurnInput(turn.setup.voice, self._intake, prompt, record, limits, self._clock, last_words_at)
         await taking.run(turn.first, steps)
         prompt.finish()
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from headworks.intake.finding import Finding
 from headworks.intake.span import Modality, Span
-from headworks.intake.voice.form import AudioEncoding, VoiceForm
+from headworks.intake.voice.encoding import AudioEncoding, VoiceForm
 from headworks.policy.trust.assess import Trust
 from headworks.policy.verdict import Verdict
 from headworks.server.engine.engine import FinishReason

@@ -1,4 +1,4 @@
-"""A certificate and its key, read and seen to fit before anything listens."""
+"""A certificate and its key, checked to fit each other before anything listens."""
 
 import ssl
 from pathlib import Path
@@ -23,7 +23,7 @@ def server_context(certificate: Path, key: Path) -> ssl.SSLContext:
 
 
 def require_pair(certificate: Path | None, key: Path | None) -> None:
-    """Hold settings to both or none: with one alone a port would be served in clear.
+    """Hold settings to both or none: with one alone a port would be served without TLS.
 
     Raises:
         ValueError: one is missing.

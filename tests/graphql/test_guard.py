@@ -13,11 +13,11 @@ from tests.fakes.graph import ADA, AnsweringTurns, OwnedTables, RecordingGraphql
 
 
 def graph(settings: GraphqlSettings | None = None) -> Graph:
-    return Graph(settings or GraphqlSettings(), OwnedTables(), AnsweringTurns(), RecordingGraphqlObserver())
+    return Graph(settings or GraphqlSettings(), OwnedTables(), RecordingGraphqlObserver())
 
 
 async def answer(query: str, settings: GraphqlSettings | None = None, **variables: Any) -> dict[str, Any]:
-    return await graph(settings).answer(GraphqlRequest(query, variables), ADA)
+    return await graph(settings).answer(GraphqlRequest(query, variables), ADA, AnsweringTurns())
 
 
 async def code(query: str, settings: GraphqlSettings | None = None) -> Any:
@@ -127,7 +127,7 @@ async def test_a_subscription_is_no_query() -> None:
 async def test_no_document_is_our_fault(query: str) -> None:
     """Whatever is sent, the answer is data or an error of the sender's, never a masked one."""
     observer = RecordingGraphqlObserver()
-    asked = Graph(GraphqlSettings(), OwnedTables(), AnsweringTurns(), observer)
-    response = await asked.answer(GraphqlRequest(query), ADA)
+    asked = Graph(GraphqlSettings(), OwnedTables(), observer)
+    response = await asked.answer(GraphqlRequest(query), ADA, AnsweringTurns())
     assert "errors" in response or "data" in response
     assert observer.faults == []

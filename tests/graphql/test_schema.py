@@ -41,10 +41,11 @@ class Asking:
     def __init__(self, turns: Turns | None = None, settings: GraphqlSettings | None = None) -> None:
         self.tables = OwnedTables()
         self.observer = RecordingGraphqlObserver()
-        self.graph = Graph(settings or GraphqlSettings(), self.tables, turns or AnsweringTurns(), self.observer)
+        self.turns = turns or AnsweringTurns()
+        self.graph = Graph(settings or GraphqlSettings(), self.tables, self.observer)
 
     async def ask(self, query: str, caller: Caller = ADA, **variables: Any) -> Any:
-        return await self.graph.answer(GraphqlRequest(query, variables), caller)
+        return await self.graph.answer(GraphqlRequest(query, variables), caller, self.turns)
 
     async def data(self, query: str, caller: Caller = ADA, **variables: Any) -> Any:
         response = await self.ask(query, caller, **variables)
@@ -196,8 +197,7 @@ async def test_a_finished_turn_tells_text_usage_and_verdict() -> None:
         "usage": {"inputTokens": 12, "outputTokens": 4},
         "verdict": {"allow": True, "decisionId": "dec-1", "trust": 0.75, "reasons": ["OWN_TENANT"]},
     }
-    caller, asked = turns.asked[0]
-    assert caller == ADA
+    (asked,) = turns.asked
     assert (asked.texts, asked.purpose, asked.max_output_tokens) == (("How many?", "In March."), "demo", 8)
 
 

@@ -20,7 +20,7 @@ from headworks.intake.table.preprocessor import TablePreprocessor
 from headworks.intake.table.settings import TableSettings
 from headworks.intake.table.store import TableStore, TableStoreSettings
 from headworks.intake.text import TextPreprocessor, TextSettings
-from headworks.intake.voice.form import VoiceForm
+from headworks.intake.voice.encoding import VoiceForm
 from headworks.intake.work import WorkPool, WorkSettings
 from headworks.policy.identity.api_keys import ApiKeyIdentifier
 from headworks.policy.identity.settings import CredentialSettings

@@ -9,7 +9,8 @@ import pytest
 from headworks.intake.errors import ModelMissing
 from headworks.intake.finding import TextLine
 from headworks.intake.image.ocr import Box, OcrModel, join_lines
-from headworks.intake.image.picture import ImageSettings, decode
+from headworks.intake.image.picture import decode
+from headworks.intake.image.settings import ImageSettings
 from headworks.intake.models.store import ModelStore
 from headworks.intake.onnx.settings import OnnxSettings
 from headworks.intake.span import ImageOrigin

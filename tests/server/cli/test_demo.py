@@ -19,14 +19,17 @@ import pytest
 from headworks.intake.models.store import ModelStore
 from tests.server.cli.conftest import Ended, command
 
-SERVING = re.compile(r"Still serving: gRPC on (127\.0\.0\.1:\d+), HTTP on (127\.0\.0\.1:\d+)")
+SERVING = re.compile(r"Still serving: gRPC on (127\.0\.0\.1:\d+), HTTP on (localhost:\d+)")
 LOG = re.compile(r"its log is (\S+)")
 SECONDS = 120.0
 
 
 def simulated(folder: Path, store: ModelStore) -> Path:
     path = folder / "headworks.toml"
-    path.write_text(f"[models]\nstore = '{store.root}'\n[engine]\nkind = 'simulated'\nsimulated.answer_tokens = 8\n")
+    path.write_text(
+        f"log_level = 'error'\n[models]\nstore = '{store.root}'\n[http]\nhost = 'localhost'\n"
+        "[engine]\nkind = 'simulated'\nsimulated.answer_tokens = 8\n"
+    )
     return path
 
 
@@ -92,6 +95,21 @@ def test_demo_on_a_terminal_serves_on_until_ctrl_c(tmp_path: Path, store: ModelS
         os.killpg(process.pid, signal.SIGINT)
         assert process.wait(SECONDS) == 0
         assert "server.stopped" in log.read_text()
+
+
+@pytest.mark.models
+def test_demo_without_standard_input_ends_after_its_turn(tmp_path: Path, store: ModelStore) -> None:
+    """Whether to serve on is asked of a terminal, and a closed stream is none (gsutil PR#1314)."""
+    command_line = [sys.executable, "-m", "headworks.server.cli", "demo", "--serve", "--config"]
+    ended = subprocess.run(
+        ["sh", "-c", '"$@" <&-', "sh", *command_line, str(simulated(tmp_path, store))],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"TMPDIR": str(tmp_path)},
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert not SERVING.search(ended.stdout)
 
 
 def test_demo_says_why_its_gateway_did_not_start(tmp_path: Path) -> None:

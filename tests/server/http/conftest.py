@@ -26,6 +26,7 @@ from headworks.server.http.bundle_route import BundleSource
 from headworks.server.http.front import HttpObserver
 from headworks.server.http.server import HttpServer
 from headworks.server.http.settings import HttpSettings
+from headworks.server.visit.visit import Visit
 from tests.fakes.graph import AnsweringTurns, OwnedTables, RecordingGraphqlObserver
 from tests.fakes.http import HeldPolicy, RecordingHttpObserver, SwitchedReadiness
 
@@ -49,13 +50,15 @@ class Serving:
     graphql_observer: GraphqlObserver = field(default_factory=RecordingGraphqlObserver)
     allow_loopback: bool = False
     tls: ssl.SSLContext | None = None
+    visits: list[Visit] = field(default_factory=list)
     server: HttpServer = field(init=False)
     client: httpx.AsyncClient = field(init=False)
 
     async def start(self, exits: AsyncExitStack) -> "Serving":
         keys = (ApiKey(digest_of(ADA_KEY), "acme", "ada"), ApiKey(digest_of(BOB_KEY), "globex", "bob"))
         parts = HttpParts(
-            graph=Graph(self.graphql, OwnedTables(), self.turns, self.graphql_observer),
+            graph=Graph(self.graphql, OwnedTables(), self.graphql_observer),
+            turns_of=self._turns_of,
             bundles=self.bundles,
             readiness=self.readiness,
             registry=self.registry,
@@ -73,6 +76,10 @@ class Serving:
         )
         await exits.enter_async_context(self.client)
         return self
+
+    def _turns_of(self, visit: Visit) -> Turns:
+        self.visits.append(visit)
+        return self.turns
 
     async def ask(self, query: str, **variables: Any) -> httpx.Response:
         return await self.client.post("/graphql", json={"query": query, "variables": variables})

@@ -57,11 +57,30 @@ async def test_somebody_elses_table_looks_like_no_table(serve: Serve) -> None:
 
 async def test_a_turn_runs_as_the_caller_of_the_key(serve: Serve) -> None:
     """Identity comes from the credentials, never from the request's body."""
-    turns = AnsweringTurns()
-    serving = await serve(Serving(turns=turns))
+    serving = await serve(Serving())
     response = await serving.ask(TURN, i={"text": ["How many?"]})
     assert response.json() == {"data": {"turn": {"text": "310 orders."}}}
-    assert (turns.asked[0][0].tenant, turns.asked[0][0].subject) == ("acme", "ada")
+    (visit,) = serving.visits
+    assert (visit.caller.tenant, visit.caller.subject) == ("acme", "ada")
+
+
+TRACEPARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+
+@pytest.mark.parametrize(
+    ("headers", "is_loopback"),
+    [({}, True), ({"x-forwarded-for": "203.0.113.7"}, False), ({"host": "evil.example"}, False)],
+    ids=["direct", "forwarded", "rebound"],
+)
+async def test_a_turn_knows_how_its_request_came(serve: Serve, headers: dict[str, str], is_loopback: bool) -> None:
+    """Each request by itself: one port serves local callers and those that a proxy forwards."""
+    serving = await serve(Serving())
+    serving.client.headers["traceparent"] = TRACEPARENT
+    await serving.client.post("/graphql", json={"query": "{ __typename }"}, headers=headers)
+    (visit,) = serving.visits
+    assert (visit.is_loopback, visit.is_encrypted) == (is_loopback, False)
+    assert visit.trace_headers == {"traceparent": TRACEPARENT}
+    assert visit.peer == "127.0.0.1"
 
 
 @pytest.mark.parametrize("body", BAD_BODIES, ids=range(len(BAD_BODIES)))

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 from headworks.intake.finding import Finding
 from headworks.intake.preprocessor import Preprocessor
 from headworks.intake.span import Modality
-from headworks.intake.voice.form import VoiceForm
+from headworks.intake.voice.encoding import VoiceForm
 from headworks.policy.question import Question
 from headworks.policy.verdict import Verdict
 from headworks.server.engine.engine import EngineRequest, Piece

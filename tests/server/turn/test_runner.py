@@ -7,7 +7,7 @@ import pytest
 from headworks.intake.errors import BadMedia, TooLarge
 from headworks.intake.finding import Heard
 from headworks.intake.span import Modality
-from headworks.intake.voice.form import AudioEncoding, VoiceForm
+from headworks.intake.voice.encoding import AudioEncoding, VoiceForm
 from headworks.policy.errors import JudgeUnavailable, NoVerdict
 from headworks.policy.question import Stage
 from headworks.policy.verdict import Obligations

@@ -8,7 +8,7 @@ from headworks.intake.finding import Finding, Heard
 from headworks.intake.preprocessor import Preprocessor
 from headworks.intake.span import AudioOrigin, Modality, Span
 from headworks.intake.text import TextPreprocessor, TextSettings
-from headworks.intake.voice.form import VoiceForm
+from headworks.intake.voice.encoding import VoiceForm
 from headworks.policy.identity.caller import AuthenticatedBy, Caller
 from headworks.policy.judge import Judge
 from headworks.policy.trust.settings import TrustSettings

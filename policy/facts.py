@@ -10,7 +10,7 @@ MODALITIES = ("image", "table", "text", "voice")
 
 @dataclass(frozen=True, slots=True)
 class LabelFact:
-    """A label that intake derived, best of its set."""
+    """The best label of one label set for one picture."""
 
     set_name: str
     name: str

@@ -1,4 +1,4 @@
-"""A policy as text: its Rego modules and its data, whatever they were read from."""
+"""The sources of a policy: its Rego modules and its data, whether a folder or a bundle held them."""
 
 import hashlib
 import json
@@ -18,14 +18,15 @@ _PACKAGE = re.compile(r"^\s*package\s+([A-Za-z_][A-Za-z0-9_]*)", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class SourceLimits:
-    """How large a policy may be, read from a folder or from a bundle."""
+    """Limits on one policy, read from a folder or from a bundle."""
 
     max_files: int = 1024
-    """Room for two files for each of 500 tenants."""
+    """Files of one policy: room for two files for each of 500 tenants."""
     max_file_bytes: int = 4 * 2**20
-    """One file; a data file of 20,000 tenants as in the default policy."""
+    """One file: room for the data of some 10,000 tenants like those of the default policy."""
     max_bytes: int = 32 * 2**20
-    """All files together, unpacked."""
+    """All files together, unpacked: eight files of the largest size. A policy is held in memory three times: its
+    sources, its bundle and the compiled engine."""
 
     def check(self, files: int, file_bytes: int, total_bytes: int) -> None:
         """Hold one more file against the limits, before it is read.
@@ -46,7 +47,7 @@ class PolicySources:
 
     @property
     def revision(self) -> str:
-        """SHA-256 in hex of paths and contents: equal files, equal revision."""
+        """The SHA-256 of paths and contents, in hex, so that equal files have an equal revision."""
         digest = hashlib.sha256()
         for path, content in self.files:
             for part in (path.encode(), content):
@@ -96,11 +97,12 @@ class PolicySources:
 def read_folder(folder: Path, limits: SourceLimits | None = None) -> PolicySources:
     """Read every `*.rego` and `data.json` under a folder; blocking.
 
-    Rego tests (`*_test.rego`), links that lead out of the folder, hidden files and folders, and files of other kinds are
-    left out. Kubernetes mounts a ConfigMap as links into a hidden folder, where each file would be met a second time.
+    Left out are Rego tests (`*_test.rego`), files of other kinds, links that lead out of the folder, and what is
+    hidden. Kubernetes mounts a ConfigMap as links into a hidden folder, where each file would be met a second time.
 
     Raises:
-        PolicyBroken: no Rego there, unreadable, a `data.yaml` (write it as JSON), or over a limit.
+        PolicyBroken: there is no Rego, a file cannot be read, there is a `data.yaml` (write it as JSON), or the policy
+            is over a limit.
     """
     bounds = limits or SourceLimits()
     root = folder.resolve()

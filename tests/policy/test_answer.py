@@ -100,8 +100,8 @@ ODD: list[tuple[str, Any]] = [
 
 
 @pytest.mark.parametrize(("what", "document"), ODD, ids=[what for what, _ in ODD])
-def test_p3_every_odd_answer_is_no_verdict(what: str, document: object) -> None:
-    """P3: there is no shape that nearly counts."""
+def test_every_odd_answer_is_no_verdict(what: str, document: object) -> None:
+    """There is no shape that nearly counts (open-policy-agent/opa#2732)."""
     with pytest.raises(JudgeUnavailable) as refused:
         read(document)
     assert (refused.value.reason, refused.value.decision_id) == (NoVerdict.ODD, "d-1")

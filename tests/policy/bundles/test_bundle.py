@@ -83,8 +83,8 @@ def test_what_is_packed_is_what_is_read(tmp_path: Path) -> None:
     ],
     ids=["no-rego", "yaml", "no-package", "list", "cut", "twice"],
 )
-def test_p4_a_folder_that_is_no_policy_says_why(tmp_path: Path, files: dict[str, str], what: str) -> None:
-    """P4: at once, in one sentence."""
+def test_a_folder_that_is_no_policy_says_why(tmp_path: Path, files: dict[str, str], what: str) -> None:
+    """At once, in one sentence (zalando/skipper#3120)."""
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)

@@ -20,6 +20,9 @@ from headworks.policy.errors import PolicyBroken
 
 MANIFEST = ".manifest"
 _DRIVE = re.compile(r"^[A-Za-z]:")
+_FILE_BLOCKS = 10
+"""Blocks of 512 bytes that a file costs beside its content: its header, at most one to fill its last block, and for a
+long path a second header with seven blocks, 3.5 KiB, for the path: near the 4 KiB that Linux allows."""
 _SLACK_BYTES = 2**16
 """Room for what no limit counts: the manifest, folders, and the zeros that end a tar (up to 10 KiB from Python)."""
 
@@ -39,7 +42,8 @@ class Bundle:
 def pack(sources: PolicySources) -> Bundle:
     """Pack a policy; blocking. Equal files give equal bytes, so the tag changes only with the policy.
 
-    The manifest comes first; owner, time and mode are the same for every file.
+    The manifest comes first; owner, time and mode are the same for every file. Paths over 100 bytes, or not in ASCII,
+    take a header more (pax), which Go's and Python's tar read.
 
     Raises:
         PolicyBroken: as `PolicySources.roots`.
@@ -47,7 +51,7 @@ def pack(sources: PolicySources) -> Bundle:
     revision = sources.revision
     manifest = {"revision": revision, "roots": sources.roots(), "rego_version": 1}
     written = io.BytesIO()
-    with tarfile.open(fileobj=written, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+    with tarfile.open(fileobj=written, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for path, content in ((MANIFEST, json.dumps(manifest, sort_keys=True).encode()), *sources.files):
             member = tarfile.TarInfo(path)
             member.size = len(content)
@@ -73,8 +77,7 @@ def read_bundle(content: bytes, limits: SourceLimits | None = None) -> tuple[Pol
     files: dict[str, bytes] = {}
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(content)) as unpacked:
-            # Each file costs a header of one block, and on average half a block, at most one, to fill its last one.
-            allowance = bounds.max_bytes + 2 * bounds.max_files * tarfile.BLOCKSIZE + _SLACK_BYTES
+            allowance = bounds.max_bytes + bounds.max_files * _FILE_BLOCKS * tarfile.BLOCKSIZE + _SLACK_BYTES
             stream = _Bounded(unpacked, allowance)
             for path, body in _members(stream, bounds):
                 if path in files:

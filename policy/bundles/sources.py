@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
 
 from headworks.policy.errors import PolicyBroken
@@ -101,8 +101,8 @@ def read_folder(folder: Path, limits: SourceLimits | None = None) -> PolicySourc
     hidden. Kubernetes mounts a ConfigMap as links into a hidden folder, where each file would be met a second time.
 
     Raises:
-        PolicyBroken: there is no Rego, a file cannot be read, there is a `data.yaml` (write it as JSON), or the policy
-            is over a limit.
+        PolicyBroken: there is no Rego, a file cannot be read or its name is not UTF-8, there is a `data.yaml` (write it
+            as JSON), or the policy is over a limit.
     """
     bounds = limits or SourceLimits()
     root = folder.resolve()
@@ -113,7 +113,7 @@ def read_folder(folder: Path, limits: SourceLimits | None = None) -> PolicySourc
             size = path.stat().st_size
             total += size
             bounds.check(len(files) + 1, size, total)
-            files.append((path.relative_to(root).as_posix(), path.read_bytes()))
+            files.append((_name(path.relative_to(root)), path.read_bytes()))
     except OSError as error:
         raise PolicyBroken(f"the policy folder cannot be read: {error.strerror}") from error
     if not any(name.endswith(".rego") for name, _ in files):
@@ -136,6 +136,15 @@ def _policy_paths(root: Path) -> Iterator[Path]:
             yield path
 
 
+def _name(path: PurePath) -> str:
+    name = path.as_posix()
+    try:
+        name.encode()
+    except UnicodeEncodeError as error:
+        raise PolicyBroken(f"the name of the file {name!a} is not UTF-8") from error
+    return name
+
+
 def _text(path: str, content: bytes) -> str:
     try:
         return content.decode("utf-8")
@@ -145,12 +154,16 @@ def _text(path: str, content: bytes) -> str:
 
 def _json_object(path: str, content: bytes) -> dict[str, Any]:
     try:
-        value = json.loads(_text(path, content))
+        value = json.loads(_text(path, content), parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         raise PolicyBroken(f"{path} is not JSON: {error}") from error
     if not isinstance(value, dict):
         raise PolicyBroken(f"{path} must hold a JSON object")
     return value
+
+
+def _no_constant(name: str) -> object:
+    raise ValueError(f"{name} is not JSON")
 
 
 def _merge(into: dict[str, Any], value: Mapping[str, Any], path: str) -> None:

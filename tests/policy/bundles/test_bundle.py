@@ -2,6 +2,7 @@ import gzip
 import hashlib
 import io
 import json
+import os
 import tarfile
 from pathlib import Path
 
@@ -79,9 +80,10 @@ def test_what_is_packed_is_what_is_read(tmp_path: Path) -> None:
         ({"a.rego": "x := 1"}, "names no package"),
         ({"a.rego": "package a", "data.json": "[1]"}, "JSON object"),
         ({"a.rego": "package a", "data.json": "{"}, "not JSON"),
+        ({"a.rego": "package a", "data.json": '{"b": NaN}'}, "not JSON"),
         ({"a.rego": "package a", "data.json": '{"b": 1}', "b/data.json": '{"c": 1}'}, "second value"),
     ],
-    ids=["no-rego", "yaml", "no-package", "list", "cut", "twice"],
+    ids=["no-rego", "yaml", "no-package", "list", "cut", "nan", "twice"],
 )
 def test_a_folder_that_is_no_policy_says_why(tmp_path: Path, files: dict[str, str], what: str) -> None:
     """At once, in one sentence (zalando/skipper#3120)."""
@@ -90,6 +92,24 @@ def test_a_folder_that_is_no_policy_says_why(tmp_path: Path, files: dict[str, st
         (tmp_path / name).write_text(text)
     with pytest.raises(PolicyBroken, match=what.replace(".", r"\.")):
         pack(read_folder(tmp_path))
+
+
+def test_long_paths_and_any_language_come_through_a_bundle(tmp_path: Path) -> None:
+    """The older tar format has no room for them, and whoever had such a folder saw a stack at start."""
+    (tmp_path / "own.rego").write_bytes(MODULE)
+    folder = tmp_path / ("x" * 120) / ("y" * 120) / "región"
+    folder.mkdir(parents=True)
+    (folder / "data.json").write_text("{}")
+    sources, _ = read_bundle(pack(read_folder(tmp_path)).content)
+    assert sources == read_folder(tmp_path)
+
+
+def test_a_file_name_that_is_not_utf8_says_so(tmp_path: Path) -> None:
+    """A bundle and its revision are made of names that everybody can read."""
+    (tmp_path / "own.rego").write_bytes(MODULE)
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.rego")).write_bytes(MODULE)
+    with pytest.raises(PolicyBroken, match="not UTF-8"):
+        read_folder(tmp_path)
 
 
 def test_a_link_out_of_the_folder_is_left_out(tmp_path: Path) -> None:

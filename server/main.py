@@ -119,7 +119,7 @@ class Gateway:
             served=served, intake=intake, opening=opening, observer=telemetry, settings=settings.turn, clock=clock
         )
         registry.register(LoadCollector(self._admission, engine))
-        await self._listen(parts, runner, intake, bundle, registry)
+        await self._listen(parts, runner, intake, bundle, registry, clock)
         await judge.warm()
         self._mark("policy", judge=settings.policy.judge.value, revision=bundle.revision)
         parts.push_async_callback(engine.close)
@@ -150,6 +150,7 @@ class Gateway:
         intake: Intake,
         bundle: Bundle,
         registry: CollectorRegistry,
+        clock: Clock,
     ) -> None:
         """Open both ports; health and readiness say no until the rest is up."""
         settings = self._settings
@@ -157,7 +158,9 @@ class Gateway:
         access_log = AccessLog()
         graph = Graph(settings.graphql, StoredTables(intake.tables, intake.table_pool), access_log)
         turns_of = functools.partial(RunnerTurns, runner)
-        http_parts = HttpParts(graph, turns_of, _Fixed(bundle), self._readiness, registry, identifier, access_log)
+        http_parts = HttpParts(
+            graph, turns_of, _Fixed(bundle), self._readiness, registry, identifier, access_log, clock
+        )
         http = HttpServer(settings.http, build_app(settings.http, http_parts))
         await http.start()
         parts.push_async_callback(http.stop, settings.drain.grace_seconds)

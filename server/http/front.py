@@ -11,6 +11,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from headworks.server.http.replies import MASKED, refusal
 from headworks.server.http.settings import HttpSettings
 
+PIECE_BYTES = 65_536
+"""As much as a transport buffers before it calls its reader slow."""
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
@@ -45,7 +47,7 @@ class Front:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-            await send(message)
+            await _send_in_pieces(send, message)
 
         try:
             await self._answer(scope, receive, watch)
@@ -76,6 +78,16 @@ class Front:
             too_long = refusal(431, "TOO_LARGE", f"http.max_header_bytes allows {limits.max_header_bytes}")
             return await too_long(scope, receive, send)
         return await self._app(scope, receive, send)
+
+
+async def _send_in_pieces(send: Send, message: Message) -> None:
+    """Send a large body piece by piece: uvicorn waits for a slow reader between two sends, and not within one."""
+    body = message.get("body", b"")
+    for start in range(0, len(body) - PIECE_BYTES, PIECE_BYTES):
+        await send({**message, "body": body[start : start + PIECE_BYTES], "more_body": True})
+    if len(body) > PIECE_BYTES:
+        message = {**message, "body": body[(len(body) - 1) // PIECE_BYTES * PIECE_BYTES :]}
+    await send(message)
 
 
 def stack_of(error: BaseException) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from headworks.graphql.turn.port import Turns
 from headworks.policy.bundles.bundle import Bundle
 from headworks.policy.identity.api_keys import ApiKeyIdentifier, digest_of
 from headworks.policy.identity.settings import ApiKey, CredentialSettings
+from headworks.server.clock import Clock, SystemClock
 from headworks.server.http.app import HttpParts, build_app
 from headworks.server.http.bundle_route import BundleSource
 from headworks.server.http.front import HttpObserver
@@ -44,6 +45,7 @@ class Serving:
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
     observer: HttpObserver = field(default_factory=RecordingHttpObserver)
     graphql_observer: GraphqlObserver = field(default_factory=RecordingGraphqlObserver)
+    clock: Clock = field(default_factory=SystemClock)
     allow_loopback: bool = False
     tls: ssl.SSLContext | None = None
     visits: list[Visit] = field(default_factory=list)
@@ -62,6 +64,7 @@ class Serving:
                 CredentialSettings(keys=keys, allow_loopback=self.allow_loopback, loopback_tenant="acme")
             ),
             observer=self.observer,
+            clock=self.clock,
         )
         self.server = HttpServer(self.settings, build_app(self.settings, parts), self.tls)
         await self.server.start()

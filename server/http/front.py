@@ -8,6 +8,7 @@ from typing import Protocol
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from headworks.server.http.framing import framing_fault
 from headworks.server.http.replies import MASKED, refusal
 from headworks.server.http.settings import HttpSettings
 
@@ -30,7 +31,7 @@ class HttpObserver(Protocol):
 
 
 class Front:
-    """Bounds a request's head, notes how it ended, and lets no exception reach uvicorn, which logs messages."""
+    """Checks a request's head, notes how it ended, and lets no exception reach uvicorn, which logs messages."""
 
     def __init__(self, app: ASGIApp, routes: Collection[str], settings: HttpSettings, observer: HttpObserver) -> None:
         self._app = app
@@ -70,6 +71,8 @@ class Front:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         limits = self._settings
+        if fault := framing_fault(scope["http_version"], (name for name, _ in scope["headers"])):
+            return await fault(scope, receive, send)
         url_bytes = len(scope["raw_path"]) + len(scope["query_string"])
         if url_bytes > limits.max_url_bytes:
             too_long = refusal(414, "TOO_LARGE", f"http.max_url_bytes allows {limits.max_url_bytes}")

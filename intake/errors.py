@@ -44,3 +44,11 @@ class ModelMissing(IntakeError):
     Args:
         what: One sentence that ends in the command that mends it.
     """
+
+
+class SpoolUnavailable(IntakeError):
+    """The temporary folder is full or cannot be written: the operator's task. The sender may try again later.
+
+    Args:
+        what: One sentence that names the setting of the folder and the system's reason, without a path.
+    """

@@ -14,11 +14,19 @@ MAX_REASONS = 32
 MAX_CEILING = 2**53 - 1
 """The largest whole number that every JSON reader keeps exact (RFC 8259, section 6)."""
 
+ZEROS = {
+    "max_input_tokens": "MAX_INPUT_TOKENS_IS_ZERO",
+    "max_output_tokens": "MAX_OUTPUT_TOKENS_IS_ZERO",
+    "turns_per_minute": "TURNS_PER_MINUTE_IS_ZERO",
+    "tokens_per_minute": "TOKENS_PER_MINUTE_IS_ZERO",
+    "modalities": "MODALITIES_IS_EMPTY",
+}
+"""Obligations that no turn can keep when they are zero or empty, and the reason that the refusal then states."""
+
 _REASON = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
 _ANSWER_KEYS = frozenset({"allow", "reasons", "obligations"})
-_OBLIGATION_KEYS = frozenset(
-    {"max_input_tokens", "max_output_tokens", "turns_per_minute", "tokens_per_minute", "modalities"}
-)
+_OBLIGATION_KEYS = frozenset(ZEROS)
+_NOTHING = Obligations(modalities=())
 
 
 class OddAnswer(ValueError):
@@ -46,7 +54,8 @@ def verdict_from(document: object, *, judge: str, decision_id: str, revision: st
 
     The only accepted shape is `{"allow": bool, "reasons": [CODE], "obligations": {...}}` with nothing beside it.
     A refusal states at least one reason; an allow states at least which modalities it is for. A ceiling that is
-    null or absent is none.
+    null or absent is none. A ceiling of zero, like an empty list of modalities, means never: such an allow is a
+    refusal, with the reasons of `ZEROS`. A refusal carries no obligations.
 
     Args:
         document: The value of the decision rule, parsed from JSON.
@@ -80,7 +89,12 @@ def _parts(document: object) -> tuple[bool, tuple[str, ...], Obligations]:
     reasons = _reasons(fields["reasons"])
     if not allow and not reasons:
         raise OddAnswer("reasons: a refusal without one")
-    return allow, reasons, _obligations(fields["obligations"], is_allow=allow)
+    obligations = _obligations(fields["obligations"], is_allow=allow)
+    if not allow:
+        return False, reasons, _NOTHING
+    if zeros := tuple(reason for name, reason in ZEROS.items() if getattr(obligations, name) in (0, ())):
+        return False, zeros, _NOTHING
+    return True, reasons, obligations
 
 
 def _reasons(value: object) -> tuple[str, ...]:
@@ -110,8 +124,8 @@ def _ceiling(fields: Mapping[str, Any], name: str) -> int | None:
     value = fields.get(name)
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_CEILING:
-        raise OddAnswer(f"{name}: not a whole number from 1 to {MAX_CEILING}")
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_CEILING:
+        raise OddAnswer(f"{name}: not a whole number from 0 to {MAX_CEILING}")
     return value
 
 

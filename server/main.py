@@ -6,6 +6,7 @@ import gc
 import logging
 import signal
 from contextlib import AsyncExitStack
+from datetime import UTC, datetime
 from typing import Any
 
 import uvloop
@@ -17,7 +18,7 @@ from headworks.intake.intake import Intake
 from headworks.intake.models.store import ModelKind, ModelStore, StoredModel
 from headworks.intake.prompt.template import ChatTemplate
 from headworks.intake.prompt.tokenizer import ModelTokenizer
-from headworks.policy.bundles.bundle import Bundle, build_bundle
+from headworks.policy.bundles.active import ActivePolicy, read_active_policy
 from headworks.policy.errors import PolicyError
 from headworks.policy.identity.api_keys import ApiKeyIdentifier
 from headworks.policy.judge import Judge
@@ -102,8 +103,9 @@ class Gateway:
         registry = process_registry()
         telemetry = Telemetry(settings.telemetry, registry)
         parts.callback(telemetry.close)
-        bundle = await asyncio.to_thread(build_bundle, settings.policy.regorus.folder)
-        judge = _judge(settings)
+        embedded = settings.policy.regorus
+        policies = await asyncio.to_thread(read_active_policy, embedded.folder, embedded.limits, datetime.now(UTC))
+        judge = _judge(settings, policies)
         parts.push_async_callback(judge.close)
         store = ModelStore(settings.models.store)
         language = store.find(ModelKind.LANGUAGE, settings.models.language or None)
@@ -119,9 +121,12 @@ class Gateway:
             served=served, intake=intake, opening=opening, observer=telemetry, settings=settings.turn, clock=clock
         )
         registry.register(LoadCollector(self._admission, engine))
-        await self._listen(parts, runner, intake, bundle, registry, clock)
+        await self._listen(parts, runner, intake, policies, registry, clock)
         await judge.warm()
-        self._mark("policy", judge=settings.policy.judge.value, revision=bundle.revision)
+        policy = policies.active()
+        self._mark(
+            "policy", judge=settings.policy.judge.value, revision=policy.revision, since=policy.since.isoformat()
+        )
         parts.push_async_callback(engine.close)
         if not await self._started_in_time(engine):
             return
@@ -148,7 +153,7 @@ class Gateway:
         parts: AsyncExitStack,
         runner: TurnRunner,
         intake: Intake,
-        bundle: Bundle,
+        policies: ActivePolicy,
         registry: CollectorRegistry,
         clock: Clock,
     ) -> None:
@@ -158,9 +163,7 @@ class Gateway:
         access_log = AccessLog()
         graph = Graph(settings.graphql, StoredTables(intake.tables, intake.table_pool), access_log)
         turns_of = functools.partial(RunnerTurns, runner)
-        http_parts = HttpParts(
-            graph, turns_of, _Fixed(bundle), self._readiness, registry, identifier, access_log, clock
-        )
+        http_parts = HttpParts(graph, turns_of, policies, self._readiness, registry, identifier, access_log, clock)
         http = HttpServer(settings.http, build_app(settings.http, http_parts))
         await http.start()
         parts.push_async_callback(http.stop, settings.drain.grace_seconds)
@@ -207,20 +210,10 @@ class Gateway:
             loop.add_signal_handler(number, self.stop)
 
 
-class _Fixed:
-    """The bundle of the policy that this process started with."""
-
-    def __init__(self, bundle: Bundle) -> None:
-        self._bundle = bundle
-
-    def active(self) -> Bundle:
-        return self._bundle
-
-
-def _judge(settings: Settings) -> Judge:
+def _judge(settings: Settings, policies: ActivePolicy) -> Judge:
     if settings.policy.judge is JudgeKind.OPA:
         return OpaJudge(settings.policy.opa)
-    return RegorusJudge(settings.policy.regorus)
+    return RegorusJudge(settings.policy.regorus, policies)
 
 
 def _served(settings: Settings, language: StoredModel, clock: Clock) -> ServedModel:

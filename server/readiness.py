@@ -1,4 +1,4 @@
-"""What must be ready before turns are taken."""
+"""Keeps which parts must be ready before turns are taken."""
 
 from collections.abc import Callable
 

@@ -24,7 +24,7 @@ from headworks.server.engine.settings import EngineSettings
 from headworks.server.flow.settings import FlowSettings
 from headworks.server.http.settings import HttpSettings
 from headworks.server.rpc.settings import RpcSettings
-from headworks.server.telemetry.settings import LogLevel, TelemetrySettings
+from headworks.server.telemetry.settings import LogLevel, TelemetrySettings, require_scheme
 from headworks.server.turn.settings import TurnSettings
 from headworks.server.visit.loopback import is_loopback
 
@@ -80,7 +80,7 @@ class ModelSettings:
 
 @dataclass(frozen=True, slots=True)
 class PolicySettings:
-    """What decides."""
+    """The settings of the judges, of trust and of who may call."""
 
     judge: JudgeKind = JudgeKind.REGORUS
     regorus: RegorusSettings = field(default_factory=RegorusSettings)
@@ -91,7 +91,7 @@ class PolicySettings:
 
 @dataclass(frozen=True, slots=True)
 class DrainSettings:
-    """How the server ends on SIGTERM."""
+    """How the server ends on SIGTERM or SIGINT; a second signal ends it at once."""
 
     grace_seconds: float = 0.5
     """Not ready any more, but new turns are still taken, while load balancers notice."""
@@ -143,6 +143,10 @@ def load(
             _put(tree, key.split("."), override)
     settings = _validated(tree)
     _check_exposure(settings)
+    try:
+        require_scheme(settings.engine.vllm.traces_endpoint)
+    except ValueError as error:
+        raise SettingsError(f"engine.vllm: {error}") from error
     settings = cast(Settings, _at_home(settings))
     may_introspect = settings.graphql.allow_introspection
     if "allow_introspection" not in tree.get("graphql", {}):

@@ -46,15 +46,11 @@ class _Link:
     """The pages of the streams that a decoder is known for, by the streams' numbers."""
     has_body: bool = False
     """Whether pages have come that are no stream's first; streams that begin later belong to the next link."""
-    others: int = 0
-    """How many streams are no sound: pictures, subtitles, an index."""
 
     def take(self, page: _Page) -> None:
         if page.flags & _FIRST_PAGE:
-            if bytes(page.body[:8]).startswith(_SOUND_STARTS):
+            if bytes(page.body[:8]).startswith(_SOUND_STARTS):  # Not of pictures, subtitles, or an index.
                 self.sounds[page.stream] = []
-            else:
-                self.others += 1
         else:
             self.has_body = True
         if page.stream in self.sounds:
@@ -86,7 +82,7 @@ class _Link:
 
 
 def read_ogg(data: bytes | bytearray, start: int, pieces: PieceCounter) -> Contents:
-    """Walk all pages. Blocking: a quarter of a second for 64 MiB.
+    """Walk all pages. Blocking.
 
     A cut between two pages cannot be told from a writer that never marked the last one, so it is no fault.
 

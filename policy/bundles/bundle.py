@@ -12,10 +12,10 @@ import tarfile
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import IO, Any, cast
 
-from headworks.policy.bundles.sources import PolicySources, SourceLimits, is_policy_file, read_folder
+from headworks.policy.bundles.sources import PolicySources, SourceLimits, is_policy_file
 from headworks.policy.errors import PolicyBroken
 
 MANIFEST = ".manifest"
@@ -34,17 +34,14 @@ class Bundle:
     """As in the manifest: `PolicySources.revision`."""
 
 
-def build_bundle(folder: Path, limits: SourceLimits | None = None) -> Bundle:
-    """Pack a policy folder; blocking. Equal files give equal bytes, so the tag changes only with the policy.
+def pack(sources: PolicySources) -> Bundle:
+    """Pack a policy; blocking. Equal files give equal bytes, so the tag changes only with the policy.
+
+    The manifest comes first; owner, time and mode are the same for every file.
 
     Raises:
-        PolicyBroken: as `read_folder`.
+        PolicyBroken: as `PolicySources.roots`.
     """
-    return pack(read_folder(folder, limits))
-
-
-def pack(sources: PolicySources) -> Bundle:
-    """Pack a policy. The manifest comes first; owner, time and mode are the same for every file."""
     revision = sources.revision
     manifest = {"revision": revision, "roots": sources.roots(), "rego_version": 1}
     written = io.BytesIO()

@@ -134,7 +134,9 @@ def onnx(settings: "Settings") -> Iterator[Check]:
 def policy(settings: "Settings") -> Iterator[Check]:
     """Compile the policy and ask it about nobody."""
     import asyncio
+    from datetime import UTC, datetime
 
+    from headworks.policy.bundles.active import read_active_policy
     from headworks.policy.errors import PolicyError
     from headworks.policy.opa import OpaJudge
     from headworks.policy.regorus import RegorusJudge
@@ -148,10 +150,12 @@ def policy(settings: "Settings") -> Iterator[Check]:
             finally:
                 await judge.close()
             return f"an OPA server at {settings.policy.opa.host}:{settings.policy.opa.port} answers"
-        embedded = RegorusJudge(settings.policy.regorus)
+        folder, limits = settings.policy.regorus.folder, settings.policy.regorus.limits
+        policies = read_active_policy(folder, limits, datetime.now(UTC))
+        embedded = RegorusJudge(settings.policy.regorus, policies)
         try:
             await embedded.warm()
-            return f"regorus in this process, {settings.policy.regorus.folder} compiles, revision {embedded.revision}"
+            return f"regorus in this process, {folder} compiles, revision {policies.active().revision}"
         finally:
             await embedded.close()
 

@@ -35,7 +35,7 @@ class VllmSettings:
     """Skip compilation: seconds instead of minutes to start; turn off on a GPU that stays up."""
     data_type: str = "bfloat16"
     traces_endpoint: str = ""
-    """OTLP endpoint for vLLM's own spans; empty: it traces nothing."""
+    """OTLP endpoint for vLLM's own spans, with its scheme ("http://localhost:4317"); empty: it traces nothing."""
     close_seconds: float = 5.0
     """How long vLLM's core process may take to end before it is killed."""
 
@@ -49,7 +49,7 @@ class EngineKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EngineSettings:
-    """What makes answers."""
+    """The settings of the engine that makes answers."""
 
     kind: EngineKind = EngineKind.VLLM
     health_seconds: float = 0.5

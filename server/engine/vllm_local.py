@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from headworks.server.engine.engine import EngineLoad, EngineRequest, FinishReason, Piece, PromptChunk, Sampling
 from headworks.server.engine.errors import EngineBroken, EngineUnavailable
+from headworks.server.engine.lent_prompt import LentPrompt
 from headworks.server.engine.settings import VllmSettings
 
 if TYPE_CHECKING:
@@ -26,25 +27,43 @@ _GIVE_UP_SECONDS = 0.2
 """Between two looks for processes of a start that is given up; importing vLLM takes seconds before there is one."""
 
 
+class TurnAborted(Exception):
+    """vLLM ended a turn by itself: its core was told to stop, or met an error in this turn alone."""
+
+
 @dataclass(slots=True)
 class _Answering:
-    """One turn's way through vLLM's stream of outputs."""
+    """How far one turn's answer has come in vLLM's stream of outputs."""
 
     dropped_tokens: int = 0
     """Tokens to leave out: vLLM samples one after every chunk but the last."""
     has_whole_prompt: bool = False
+    has_begun: bool = False
+    """A piece was given."""
+    finish: FinishReason | None = None
 
-    def pieces(self, output: "RequestOutput") -> Piece | None:
-        """Return what this output adds to the answer; vLLM merges outputs that were not fetched in time."""
+    def piece(self, output: "RequestOutput") -> Piece | None:
+        """Return what this output adds to the answer; vLLM merges outputs that were not fetched in time.
+
+        Raises:
+            TurnAborted: vLLM ended the turn before its answer was whole.
+        """
         completion = output.outputs[0]
+        reason = _finish_reason(completion.finish_reason)
         skip = min(self.dropped_tokens, len(completion.token_ids))
         self.dropped_tokens -= skip
         token_ids = tuple(completion.token_ids[skip:])
         is_answer = self.has_whole_prompt and self.dropped_tokens == 0
-        reason = completion.finish_reason if is_answer and (token_ids or skip == 0) else None
-        if not token_ids and reason is None:
+        self.finish = reason if is_answer and (token_ids or skip == 0) else None
+        if not token_ids and self.finish is None:
             return None
-        return Piece(token_ids, _finish_reason(reason))
+        self.has_begun = True
+        return Piece(token_ids, self.finish)
+
+    def check_end(self) -> None:
+        """Raise TurnAborted unless the answer came to its end."""
+        if self.finish is None:
+            raise TurnAborted("without a reason")
 
 
 class VllmEngine:
@@ -74,29 +93,26 @@ class VllmEngine:
     async def answer(self, request: EngineRequest, prompt: AsyncIterator[PromptChunk]) -> AsyncGenerator[Piece, None]:
         llm = self._ready()
         answering = _Answering()
+        lent = LentPrompt(prompt)
         final = _sampling_params(request.sampling)
-        inputs = _streaming_inputs(prompt, final, answering)
+        inputs = _streaming_inputs(lent, final, answering)
         trace_headers = request.trace_headers if self._settings.traces_endpoint else None
         self._running.add(request.turn_id)
-        has_answered = False
         try:
             generating = llm.generate(inputs, final, request.turn_id, trace_headers=trace_headers)
             async with aclosing(generating) as outputs:
                 async for output in outputs:
-                    if (piece := answering.pieces(output)) is not None:
-                        has_answered = True
+                    if (piece := answering.piece(output)) is not None:
                         yield piece
+            answering.check_end()
         except Exception as error:
-            if not _is_from_vllm(error):
+            if error is lent.error:
                 raise
-            kind = EngineBroken if has_answered else EngineUnavailable
+            kind = EngineBroken if answering.has_begun else EngineUnavailable
             raise kind(f"vLLM failed the turn ({type(error).__name__})") from error
         finally:
             self._running.discard(request.turn_id)
-
-    async def abort(self, turn_id: str) -> None:
-        if self._llm is not None:
-            await self._llm.abort(turn_id)
+            await lent.take_back()
 
     def load(self) -> EngineLoad:
         stats = self._stats
@@ -167,7 +183,7 @@ async def _failed(opening: "asyncio.Future[AsyncLLM]") -> bool:
 
 
 async def _streaming_inputs(
-    prompt: AsyncIterator[PromptChunk], final: "SamplingParams", answering: _Answering
+    prompt: LentPrompt, final: "SamplingParams", answering: _Answering
 ) -> "AsyncGenerator[StreamingInput, None]":
     from vllm.engine.protocol import StreamingInput
     from vllm.inputs import tokens_input
@@ -176,7 +192,7 @@ async def _streaming_inputs(
     prefill = SamplingParams(
         max_tokens=1, temperature=0.0, detokenize=False, output_kind=RequestOutputKind.DELTA, ignore_eos=True
     )
-    async for chunk in prompt:
+    async for chunk in prompt.chunks():
         if chunk.is_last:
             answering.has_whole_prompt = True
             yield StreamingInput(tokens_input(list(chunk.token_ids)), final)
@@ -200,7 +216,7 @@ def _sampling_params(sampling: Sampling) -> "SamplingParams":
 
 
 def _finish_reason(reason: str | None) -> FinishReason | None:
-    """Translate vLLM's word; "abort" and "error" end the generator by an error of their own."""
+    """Translate vLLM's word for why it stopped; its "abort" and "error" are no end of an answer."""
     match reason:
         case None:
             return None
@@ -209,15 +225,11 @@ def _finish_reason(reason: str | None) -> FinishReason | None:
         case "stop":
             return FinishReason.STOP
         case other:
-            raise EngineBroken(f"vLLM ended the turn with {other!r}")
+            raise TurnAborted(other)
 
 
 def _nothing(timeout: float | None = None) -> None:
     """Take the place of a shutdown that was done."""
-
-
-def _is_from_vllm(error: Exception) -> bool:
-    return type(error).__module__.startswith("vllm.") or isinstance(error, (ValueError, AssertionError))
 
 
 @functools.cache

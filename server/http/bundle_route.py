@@ -8,7 +8,7 @@ from typing import Protocol
 from starlette.requests import Request
 from starlette.responses import Response
 
-from headworks.policy.bundles.bundle import Bundle
+from headworks.policy.bundles.active import PolicyInForce
 from headworks.server.http.gate import Handler
 from headworks.server.http.replies import refusal
 from headworks.server.visit.visit import Visit
@@ -17,8 +17,8 @@ from headworks.server.visit.visit import Visit
 class BundleSource(Protocol):
     """Knows which policy is active."""
 
-    def active(self) -> Bundle | None:
-        """The bundle that decides now, already packed; None while no policy is loaded."""
+    def active(self) -> PolicyInForce | None:
+        """Return the policy in force, already packed; None while there is none."""
         ...
 
 
@@ -32,9 +32,10 @@ def bundle_handler(bundles: BundleSource) -> Handler:
     """Answer GET and HEAD /bundles/headworks.tar.gz."""
 
     async def handle(request: Request, body: bytes, visit: Visit) -> Response:
-        bundle = bundles.active()
-        if bundle is None:
+        policy = bundles.active()
+        if policy is None:
             return refusal(503, "NOT_READY", "no policy is loaded", {"retry-after": "1"})
+        bundle = policy.bundle
         headers = {"etag": bundle.etag, "cache-control": "private, no-cache"}
         if is_match(request.headers.get("if-none-match", ""), bundle.etag):
             return Response(status_code=304, headers=headers)

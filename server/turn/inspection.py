@@ -41,7 +41,7 @@ class Inspection:
 
     @property
     def obligations(self) -> Obligations:
-        """What the last allow obliges the gateway to."""
+        """The obligations of the last allow; the gateway has to keep them."""
         return self.latest.verdict.obligations
 
     async def open(self, setup: Setup, max_output_tokens: int) -> Judgement:

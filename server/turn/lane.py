@@ -17,7 +17,7 @@ from headworks.server.turn.steps import Chunk
 
 
 class Intake(Protocol):
-    """What a turn needs of intake."""
+    """The port to intake: makes what reads one part."""
 
     def open_part(self, modality: Modality, part: int, form: VoiceForm, owner: str) -> Preprocessor:
         """Make the preprocessor of one part.

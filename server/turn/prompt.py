@@ -36,7 +36,7 @@ class TurnPrompt:
             sink: Is given every finding, before policy is asked.
         """
         self.feed = PromptFeed()
-        """What the engine is given."""
+        """Carries the tokens to the engine."""
         self.spans: list[Span] = []
         """Written so far, with their tokens."""
         self._writer: PromptWriter = served.prompt_writer(instructions)

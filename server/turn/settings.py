@@ -17,7 +17,7 @@ class InputSettings:
     max_queued_chunks: int = 4
     """Chunks that wait for their preprocessor; when full, the sender is not read any more."""
     max_parts: int = 32
-    """Parts of all kinds."""
+    """Parts of all kinds together; each one has a preprocessor, and a line of its own in the prompt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,6 @@ class TurnSettings:
     max_seconds: float = 600.0
     """From the call to the last event; a caller's own deadline may be shorter."""
     max_instructions_bytes: int = 4096
-    """Of the system role."""
+    """The length of `setup.instructions`, in UTF-8."""
     input: InputSettings = field(default_factory=InputSettings)
     answer: AnswerSettings = field(default_factory=AnswerSettings)

@@ -28,6 +28,7 @@ class TalkingEngine:
         self._pauses = pauses
         self._max_model_tokens = max_model_tokens
         self._running = 0
+        self._is_closed = False
 
     @property
     def max_model_tokens(self) -> int:
@@ -54,22 +55,22 @@ class TalkingEngine:
         count = min(self._tokens, request.sampling.max_output_tokens, room)
         for number in range(1, count + 1):
             await self.may_talk.wait()
+            if self._is_closed:
+                raise (EngineBroken if number > 1 else EngineUnavailable)("it was closed")
             if self._pauses:
                 self.may_talk.clear()
             last = FinishReason.LENGTH if count < self._tokens else FinishReason.STOP
             yield Piece((65,), last if number == count else None)
 
-    async def abort(self, turn_id: str) -> None:
-        pass
-
     def load(self) -> EngineLoad:
         return EngineLoad(self._running, 0, 0.0)
 
     def is_healthy(self) -> bool:
-        return True
+        return not self._is_closed
 
     async def close(self) -> None:
-        pass
+        self._is_closed = True
+        self.may_talk.set()
 
 
 class FailingEngine(TalkingEngine):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from headworks.policy.answer import OddAnswer, parse_json, verdict_from
+from headworks.policy.answer import ZEROS, OddAnswer, parse_json, verdict_from
 from headworks.policy.errors import JudgeUnavailable, NoVerdict
 from headworks.policy.verdict import Obligations, Verdict
 from tests.strategies import json_values
@@ -36,6 +36,28 @@ def test_a_refusal_keeps_its_reasons_and_carries_nothing() -> None:
     assert (verdict.allow, verdict.reasons, verdict.obligations.modalities) == (False, ("TRUST_TOO_LOW",), ())
 
 
+@pytest.mark.parametrize("name", ZEROS)
+def test_an_obligation_of_zero_refuses_for_good(name: str) -> None:
+    """Zero means never. As an odd answer it was UNAVAILABLE, and callers were told to retry in a second for ever."""
+    obligations = {"max_output_tokens": 5, "modalities": ["text"], name: [] if name == "modalities" else 0}
+    verdict = read({**ALLOW, "reasons": ["OWN_TENANT"], "obligations": obligations})
+    assert (verdict.allow, verdict.reasons, verdict.decision_id) == (False, (ZEROS[name],), "d-1")
+    assert (verdict.judge, verdict.revision, verdict.obligations) == ("test", "r-1", Obligations(modalities=()))
+
+
+def test_every_zero_is_named() -> None:
+    """An operator then mends the policy at once and not one obligation after the other."""
+    obligations = {"turns_per_minute": 0, "max_input_tokens": 0, "modalities": ["text"]}
+    verdict = read({**ALLOW, "obligations": obligations})
+    assert verdict.reasons == ("MAX_INPUT_TOKENS_IS_ZERO", "TURNS_PER_MINUTE_IS_ZERO")
+
+
+def test_a_refusal_with_a_zero_keeps_its_own_reasons() -> None:
+    """Policy said why; what it would have obliged us to is of no matter then."""
+    verdict = read({**REFUSE, "obligations": {"turns_per_minute": 0, "modalities": ["text"]}})
+    assert (verdict.reasons, verdict.obligations) == (("TRUST_TOO_LOW",), Obligations(modalities=()))
+
+
 ODD: list[tuple[str, Any]] = [
     ("nothing", {}),
     ("null", None),
@@ -58,7 +80,8 @@ ODD: list[tuple[str, Any]] = [
     ("an unknown obligation", {**ALLOW, "obligations": {"modalities": [], "watermark": True}}),
     ("an unknown modality", {**ALLOW, "obligations": {"modalities": ["smell"]}}),
     ("a modality twice", {**ALLOW, "obligations": {"modalities": ["text", "text"]}}),
-    ("a ceiling of zero", {**ALLOW, "obligations": {"modalities": [], "max_input_tokens": 0}}),
+    ("a ceiling of zero that is not whole", {**ALLOW, "obligations": {"modalities": [], "max_input_tokens": 0.0}}),
+    ("a ceiling that is false", {**ALLOW, "obligations": {"modalities": [], "max_input_tokens": False}}),
     ("a negative ceiling", {**ALLOW, "obligations": {"modalities": [], "max_input_tokens": -1}}),
     ("a ceiling that is true", {**ALLOW, "obligations": {"modalities": [], "max_input_tokens": True}}),
     ("a ceiling in text", {**ALLOW, "obligations": {"modalities": [], "max_input_tokens": "9"}}),

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from headworks.policy.bundles.bundle import build_bundle
+from headworks.policy.bundles.bundle import pack
 from headworks.policy.bundles.sources import read_folder
 from headworks.policy.errors import JudgeUnavailable, NoVerdict
 from headworks.policy.opa import OpaJudge
-from headworks.policy.regorus import RegorusJudge
 from headworks.policy.settings import OpaSettings, RegorusSettings
 from tests.contracts.judge import check_judge
+from tests.policy.embedded import embedded_judge
 from tests.policy.opa_server import http_server, opa_server, raw_server
 from tests.policy.questions import question
 
@@ -59,7 +59,7 @@ async def test_opa_is_a_judge(folder: Path) -> None:
 
 async def test_opa_and_regorus_give_one_answer_and_revision(folder: Path) -> None:
     """An operator may change the judge without changing a decision."""
-    embedded = RegorusJudge(RegorusSettings(folder=folder))
+    embedded = embedded_judge(RegorusSettings(folder=folder))
     async with opa_server(read_folder(folder)) as port:
         remote = OpaJudge(settings(port))
         for asked in ASKED:
@@ -74,7 +74,7 @@ async def test_opa_and_regorus_give_one_answer_and_revision(folder: Path) -> Non
 async def test_the_opa_binary_decides_from_our_bundle(folder: Path, tmp_path: Path, unused_tcp_port: int) -> None:
     """The real server, with the policy as it leaves in a bundle."""
     bundle = tmp_path / "headworks.tar.gz"
-    bundle.write_bytes(build_bundle(folder).content)
+    bundle.write_bytes(pack(read_folder(folder)).content)
     process = await asyncio.create_subprocess_exec(
         "opa",
         "run",

@@ -17,8 +17,8 @@ from headworks.intake.prompt.template import ChatTemplate
 from headworks.intake.prompt.tokenizer import ModelTokenizer
 from headworks.intake.span import Modality
 from headworks.intake.table.preprocessor import TablePreprocessor
-from headworks.intake.table.settings import TableSettings
-from headworks.intake.table.store import TableStore, TableStoreSettings
+from headworks.intake.table.settings import TableSettings, TableStoreSettings
+from headworks.intake.table.store import TableStore
 from headworks.intake.text import TextPreprocessor, TextSettings
 from headworks.intake.voice.encoding import VoiceForm
 from headworks.intake.work import WorkPool, WorkSettings

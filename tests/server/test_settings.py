@@ -122,6 +122,40 @@ def test_every_path_may_begin_with_the_home_folder(tmp_path: Path) -> None:
         load(write(tmp_path, "[policy.regorus]\nfolder = '~nosuchuser/policy'\n"), environment={})
 
 
+@pytest.mark.parametrize("endpoint", ["http://collector:4317", "https://10.0.0.5:4317/", "HTTP://[::1]:4317", ""])
+def test_an_endpoint_with_scheme_host_and_port_is_taken(endpoint: str) -> None:
+    """The scheme says whether TLS is meant."""
+    assert load(overrides={"telemetry.traces_endpoint": endpoint}, environment={}).telemetry.traces_endpoint == endpoint
+
+
+@pytest.mark.parametrize("section", ["telemetry", "engine.vllm"])
+@pytest.mark.parametrize("endpoint", ["collector:4317", "localhost:4317", "10.0.0.5:4317", "[::1]:4317", "collector"])
+def test_an_endpoint_without_a_scheme_stops_the_start(section: str, endpoint: str) -> None:
+    """OpenTelemetry would try TLS and lose every span with no more than a line in the log (openllmetry#3480)."""
+    with pytest.raises(SettingsError) as raised:
+        load(overrides={f"{section}.traces_endpoint": endpoint}, environment={})
+    assert str(raised.value).startswith(f"{section}: traces_endpoint {endpoint} does not say whether TLS is meant")
+    assert f"write http://{endpoint} for" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    [
+        "http://collector",
+        "http://collector:4318/v1/traces",
+        "http://user:pass@collector:4317",
+        "http://collector:many",
+        "http://:4317",
+        "grpc://collector:4317",
+        "http://collector:4317 ",
+    ],
+)
+def test_an_endpoint_that_grpc_would_misread_stops_the_start(endpoint: str) -> None:
+    """It takes a host and a port: it would drop a path, guess a port, and take a password for a part of the name."""
+    with pytest.raises(SettingsError, match=r"^telemetry: traces_endpoint is http or https, a host and a port"):
+        load(overrides={"telemetry.traces_endpoint": endpoint}, environment={})
+
+
 def test_missing_file_is_one_sentence(tmp_path: Path) -> None:
     """Not a traceback."""
     with pytest.raises(SettingsError, match="cannot be read"):

@@ -12,8 +12,8 @@ from headworks.intake.errors import BadMedia
 from headworks.intake.finding import Column, Read, TableProfile
 from headworks.intake.span import Modality, TableOrigin
 from headworks.intake.table.preprocessor import TablePreprocessor
-from headworks.intake.table.settings import TableSettings
-from headworks.intake.table.store import TableStore, TableStoreSettings
+from headworks.intake.table.settings import TableSettings, TableStoreSettings
+from headworks.intake.table.store import TableStore
 from headworks.intake.table.table import Table
 from headworks.intake.table.text import write_text
 from headworks.intake.work import WorkPool, WorkSettings

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headworks.policy.bundles.bundle import build_bundle, pack, read_bundle
+from headworks.policy.bundles.bundle import pack, read_bundle
 from headworks.policy.bundles.sources import DEFAULT_FOLDER, PolicySources, SourceLimits, read_folder
 from headworks.policy.errors import PolicyBroken
 
@@ -32,7 +32,7 @@ def archive(*members: tuple[str, bytes], kind: bytes = tarfile.REGTYPE) -> bytes
 
 def test_a_bundle_is_what_the_format_says() -> None:
     """Read with tarfile alone: gzip, a manifest with revision and roots, Rego and data.json."""
-    bundle = build_bundle(DEFAULT_FOLDER)
+    bundle = pack(read_folder(DEFAULT_FOLDER))
     with tarfile.open(fileobj=io.BytesIO(bundle.content), mode="r:gz") as tar:
         assert tar.getnames() == [".manifest", "data.json", "headworks.rego"]
         manifest = json.load(tar.extractfile(".manifest") or io.BytesIO())
@@ -46,15 +46,15 @@ def test_equal_files_give_equal_bytes(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes((DEFAULT_FOLDER / name).read_bytes())
     (tmp_path / "README.md").write_text("not policy")
     (tmp_path / "headworks_test.rego").write_text("package headworks.turn_test")
-    assert build_bundle(tmp_path) == build_bundle(DEFAULT_FOLDER)
+    assert pack(read_folder(tmp_path)) == pack(read_folder(DEFAULT_FOLDER))
 
 
 def test_another_file_gives_another_revision_and_tag(tmp_path: Path) -> None:
     """Also when only the name changed."""
     (tmp_path / "a.rego").write_bytes(MODULE)
-    first = build_bundle(tmp_path)
+    first = pack(read_folder(tmp_path))
     (tmp_path / "a.rego").rename(tmp_path / "b.rego")
-    second = build_bundle(tmp_path)
+    second = pack(read_folder(tmp_path))
     assert first.revision != second.revision
     assert first.etag != second.etag
 
@@ -65,7 +65,7 @@ def test_what_is_packed_is_what_is_read(tmp_path: Path) -> None:
     (tmp_path / "headworks" / "tenants").mkdir(parents=True)
     (tmp_path / "headworks" / "tenants" / "data.json").write_text('{"acme": {"models": []}}')
     (tmp_path / "data.json").write_text('{"headworks": {"roles": {}}}')
-    sources, revision = read_bundle(build_bundle(tmp_path).content)
+    sources, revision = read_bundle(pack(read_folder(tmp_path)).content)
     assert sources == read_folder(tmp_path)
     assert revision == sources.revision
     assert sources.data() == {"headworks": {"roles": {}, "tenants": {"acme": {"models": []}}}}
@@ -89,7 +89,7 @@ def test_p4_a_folder_that_is_no_policy_says_why(tmp_path: Path, files: dict[str,
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     with pytest.raises(PolicyBroken, match=what.replace(".", r"\.")):
-        build_bundle(tmp_path)
+        pack(read_folder(tmp_path))
 
 
 def test_a_link_out_of_the_folder_is_left_out(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import ssl
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 import httpx
@@ -15,7 +16,9 @@ from headworks.graphql.execution import Graph
 from headworks.graphql.observer import GraphqlObserver
 from headworks.graphql.settings import GraphqlSettings
 from headworks.graphql.turn.port import Turns
+from headworks.policy.bundles.active import PolicyInForce
 from headworks.policy.bundles.bundle import Bundle
+from headworks.policy.bundles.sources import PolicySources
 from headworks.policy.identity.api_keys import ApiKeyIdentifier, digest_of
 from headworks.policy.identity.settings import ApiKey, CredentialSettings
 from headworks.server.clock import Clock, SystemClock
@@ -26,11 +29,17 @@ from headworks.server.http.server import HttpServer
 from headworks.server.http.settings import HttpSettings
 from headworks.server.visit.visit import Visit
 from tests.fakes.graph import AnsweringTurns, OwnedTables, RecordingGraphqlObserver
-from tests.fakes.http import HeldBundle, RecordingHttpObserver, SwitchedReadiness
+from tests.fakes.http import HeldPolicy, RecordingHttpObserver, SwitchedReadiness
 
 ADA_KEY = "ada-0123456789abcdef0123456789abcdef"
 BOB_KEY = "bob-0123456789abcdef0123456789abcdef"
 BUNDLE = Bundle(content=b"\x1f\x8b not really gzip", etag='"abc"', revision="r1")
+SINCE = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def held(bundle: Bundle) -> HeldPolicy:
+    """A policy in force that is this bundle."""
+    return HeldPolicy(PolicyInForce(PolicySources(()), bundle, SINCE))
 
 
 @dataclass
@@ -40,7 +49,7 @@ class Serving:
     settings: HttpSettings = field(default_factory=lambda: HttpSettings(port=0))
     graphql: GraphqlSettings = field(default_factory=GraphqlSettings)
     turns: Turns = field(default_factory=AnsweringTurns)
-    bundles: BundleSource = field(default_factory=lambda: HeldBundle(BUNDLE))
+    bundles: BundleSource = field(default_factory=lambda: held(BUNDLE))
     readiness: SwitchedReadiness = field(default_factory=SwitchedReadiness)
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
     observer: HttpObserver = field(default_factory=RecordingHttpObserver)

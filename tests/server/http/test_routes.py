@@ -15,7 +15,7 @@ from headworks.server.http.access_log import LOGGER, AccessLog
 from headworks.server.http.bundle_route import is_match
 from headworks.server.http.settings import HttpSettings
 from tests.fakes.graph import BreakingTurns
-from tests.fakes.http import BrokenBundles, HeldBundle, RecordingHttpObserver, SwitchedReadiness
+from tests.fakes.http import BrokenBundles, HeldPolicy, RecordingHttpObserver, SwitchedReadiness
 from tests.server.http.conftest import ADA_KEY, BOB_KEY, BUNDLE, Serve, Serving, raw
 
 BUNDLE_PATH = "/bundles/headworks.tar.gz"
@@ -43,7 +43,7 @@ async def test_head_tells_the_bundle_without_sending_it(serve: Serve) -> None:
 
 async def test_no_bundle_while_no_policy_is_loaded(serve: Serve) -> None:
     """An agent must not take an empty policy for the active one."""
-    serving = await serve(Serving(bundles=HeldBundle(None)))
+    serving = await serve(Serving(bundles=HeldPolicy(None)))
     assert (await serving.client.get(BUNDLE_PATH)).status_code == 503
 
 

@@ -15,8 +15,7 @@ from headworks.server.http.settings import HttpSettings
 from headworks.server.http.share import Bound, Full, Share
 from tests.fakes.clocks import HandClock
 from tests.fakes.graph import HangingTurns
-from tests.fakes.http import HeldBundle
-from tests.server.http.conftest import ADA_KEY, BOB_KEY, Serve, Serving
+from tests.server.http.conftest import ADA_KEY, BOB_KEY, Serve, Serving, held
 from tests.server.rpc.watching import until
 
 BUNDLE_PATH = "/bundles/headworks.tar.gz"
@@ -174,7 +173,7 @@ async def test_a_host_leaves_connections_for_others(serve: Serve) -> None:
 async def test_an_unread_answer_ends_its_own_connection(serve: Serve, headers: tuple[str, ...]) -> None:
     """And gives its place back; a connection that closes waits no longer for its reader than another."""
     limits = HttpSettings(port=0, max_concurrent_requests=1, answer_timeout_seconds=0.2)
-    serving = await serve(Serving(bundles=HeldBundle(LARGE), settings=limits))
+    serving = await serve(Serving(bundles=held(LARGE), settings=limits))
     async with connected(serving) as slow:
         slow.get(BUNDLE_PATH, *headers)
         await serving.until_answered(1)
@@ -186,7 +185,7 @@ async def test_an_unread_answer_ends_its_own_connection(serve: Serve, headers: t
 async def test_unread_answers_one_after_the_other_end_their_connection(serve: Serve) -> None:
     """Small ones that add up: each was sent, none was read."""
     limits = HttpSettings(port=0, answer_timeout_seconds=0.2, keep_alive_seconds=600)
-    serving = await serve(Serving(bundles=HeldBundle(Bundle(bytes(60_000), '"small"', "r3")), settings=limits))
+    serving = await serve(Serving(bundles=held(Bundle(bytes(60_000), '"small"', "r3")), settings=limits))
     async with connected(serving) as slow:
         with pytest.raises(ConnectionError):
             await _ask_without_end(slow)
@@ -202,7 +201,7 @@ async def _ask_without_end(connection: Connection) -> None:
 async def test_a_large_answer_comes_whole_to_a_reader_that_keeps_up(serve: Serve) -> None:
     """It is sent in pieces, without a byte more or less."""
     content = bytes(range(256)) * 4_099
-    serving = await serve(Serving(bundles=HeldBundle(Bundle(content, '"odd"', "r4"))))
+    serving = await serve(Serving(bundles=held(Bundle(content, '"odd"', "r4"))))
     response = await serving.client.get(BUNDLE_PATH)
     assert response.content == content
     head = await serving.client.head(BUNDLE_PATH)

@@ -36,7 +36,8 @@ class TurnServiceStub:
     PERMISSION_DENIED   TURN_REFUSED                             quote the decision id
     NOT_FOUND           UNKNOWN_MODEL                            ask for the served model
     RESOURCE_EXHAUSTED  TOO_LARGE, TOO_MANY                      send less, or later
-    UNAVAILABLE         JUDGE_*, ENGINE_UNAVAILABLE, DRAINING    retry
+    UNAVAILABLE         JUDGE_*, ENGINE_UNAVAILABLE, DRAINING,
+    SPOOL_UNAVAILABLE                        retry
     ABORTED             ENGINE_BROKEN                            start a new turn
     DEADLINE_EXCEEDED   TURN_TIMED_OUT                           ask for less, or allow longer
     INTERNAL            INTERNAL                                 report the turn id
@@ -72,7 +73,8 @@ class TurnServiceServicer:
     PERMISSION_DENIED   TURN_REFUSED                             quote the decision id
     NOT_FOUND           UNKNOWN_MODEL                            ask for the served model
     RESOURCE_EXHAUSTED  TOO_LARGE, TOO_MANY                      send less, or later
-    UNAVAILABLE         JUDGE_*, ENGINE_UNAVAILABLE, DRAINING    retry
+    UNAVAILABLE         JUDGE_*, ENGINE_UNAVAILABLE, DRAINING,
+    SPOOL_UNAVAILABLE                        retry
     ABORTED             ENGINE_BROKEN                            start a new turn
     DEADLINE_EXCEEDED   TURN_TIMED_OUT                           ask for less, or allow longer
     INTERNAL            INTERNAL                                 report the turn id
@@ -131,7 +133,8 @@ class TurnService:
     PERMISSION_DENIED   TURN_REFUSED                             quote the decision id
     NOT_FOUND           UNKNOWN_MODEL                            ask for the served model
     RESOURCE_EXHAUSTED  TOO_LARGE, TOO_MANY                      send less, or later
-    UNAVAILABLE         JUDGE_*, ENGINE_UNAVAILABLE, DRAINING    retry
+    UNAVAILABLE         JUDGE_*, ENGINE_UNAVAILABLE, DRAINING,
+    SPOOL_UNAVAILABLE                        retry
     ABORTED             ENGINE_BROKEN                            start a new turn
     DEADLINE_EXCEEDED   TURN_TIMED_OUT                           ask for less, or allow longer
     INTERNAL            INTERNAL                                 report the turn id

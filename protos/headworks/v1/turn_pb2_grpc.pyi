@@ -37,7 +37,8 @@ class TurnServiceStub:
       PERMISSION_DENIED   TURN_REFUSED                             quote the decision id
       NOT_FOUND           UNKNOWN_MODEL                            ask for the served model
       RESOURCE_EXHAUSTED  TOO_LARGE, TOO_MANY                      send less, or later
-      UNAVAILABLE         JUDGE_*, ENGINE_UNAVAILABLE, DRAINING    retry
+      UNAVAILABLE         JUDGE_*, ENGINE_UNAVAILABLE, DRAINING,
+                          SPOOL_UNAVAILABLE                        retry
       ABORTED             ENGINE_BROKEN                            start a new turn
       DEADLINE_EXCEEDED   TURN_TIMED_OUT                           ask for less, or allow longer
       INTERNAL            INTERNAL                                 report the turn id
@@ -73,7 +74,8 @@ class TurnServiceAsyncStub(TurnServiceStub):
       PERMISSION_DENIED   TURN_REFUSED                             quote the decision id
       NOT_FOUND           UNKNOWN_MODEL                            ask for the served model
       RESOURCE_EXHAUSTED  TOO_LARGE, TOO_MANY                      send less, or later
-      UNAVAILABLE         JUDGE_*, ENGINE_UNAVAILABLE, DRAINING    retry
+      UNAVAILABLE         JUDGE_*, ENGINE_UNAVAILABLE, DRAINING,
+                          SPOOL_UNAVAILABLE                        retry
       ABORTED             ENGINE_BROKEN                            start a new turn
       DEADLINE_EXCEEDED   TURN_TIMED_OUT                           ask for less, or allow longer
       INTERNAL            INTERNAL                                 report the turn id
@@ -105,7 +107,8 @@ class TurnServiceServicer(metaclass=_abc_1.ABCMeta):
       PERMISSION_DENIED   TURN_REFUSED                             quote the decision id
       NOT_FOUND           UNKNOWN_MODEL                            ask for the served model
       RESOURCE_EXHAUSTED  TOO_LARGE, TOO_MANY                      send less, or later
-      UNAVAILABLE         JUDGE_*, ENGINE_UNAVAILABLE, DRAINING    retry
+      UNAVAILABLE         JUDGE_*, ENGINE_UNAVAILABLE, DRAINING,
+                          SPOOL_UNAVAILABLE                        retry
       ABORTED             ENGINE_BROKEN                            start a new turn
       DEADLINE_EXCEEDED   TURN_TIMED_OUT                           ask for less, or allow longer
       INTERNAL            INTERNAL                                 report the turn id

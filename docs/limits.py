@@ -19,7 +19,8 @@ holds the turn to it, or the contract's field ("text.text").
 What happens at a limit, unless its line says otherwise:
 
 - **too large** (bytes, pixels, rows, tokens): RESOURCE_EXHAUSTED, TOO_LARGE, with what is allowed and what was seen;
-- **too many at once**: RESOURCE_EXHAUSTED, TOO_MANY, with `RetryInfo`; over HTTP 503 with `retry-after`;
+- **too many at once**: RESOURCE_EXHAUSTED, TOO_MANY, with `RetryInfo`; over HTTP 503, or 429 where the
+  limit is of one peer or tenant, with `retry-after`;
 - **too slow**: DEADLINE_EXCEEDED, TURN_TIMED_OUT;
 - a peer that can wait is not read any more (HTTP/2 flow control).
 

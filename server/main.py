@@ -121,7 +121,7 @@ class Gateway:
             served=served, intake=intake, opening=opening, observer=telemetry, settings=settings.turn, clock=clock
         )
         registry.register(LoadCollector(self._admission, engine))
-        await self._listen(parts, runner, intake, policies, registry)
+        await self._listen(parts, runner, intake, policies, registry, clock)
         await judge.warm()
         policy = policies.active()
         self._mark(
@@ -155,6 +155,7 @@ class Gateway:
         intake: Intake,
         policies: ActivePolicy,
         registry: CollectorRegistry,
+        clock: Clock,
     ) -> None:
         """Open both ports; health and readiness say no until the rest is up."""
         settings = self._settings
@@ -162,7 +163,7 @@ class Gateway:
         access_log = AccessLog()
         graph = Graph(settings.graphql, StoredTables(intake.tables, intake.table_pool), access_log)
         turns_of = functools.partial(RunnerTurns, runner)
-        http_parts = HttpParts(graph, turns_of, policies, self._readiness, registry, identifier, access_log)
+        http_parts = HttpParts(graph, turns_of, policies, self._readiness, registry, identifier, access_log, clock)
         http = HttpServer(settings.http, build_app(settings.http, http_parts))
         await http.start()
         parts.push_async_callback(http.stop, settings.drain.grace_seconds)

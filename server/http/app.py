@@ -11,6 +11,7 @@ from starlette.routing import Route
 
 from headworks.graphql.execution import Graph
 from headworks.policy.identity.caller import Identifier
+from headworks.server.clock import Clock
 from headworks.server.http.bundle_route import BundleSource, bundle_handler
 from headworks.server.http.front import Front, HttpObserver
 from headworks.server.http.gate import Gate
@@ -38,6 +39,7 @@ class HttpParts:
     registry: CollectorRegistry
     identifier: Identifier
     observer: HttpObserver
+    clock: Clock
 
 
 def _http_error(request: Request, error: Exception) -> Response:
@@ -49,7 +51,7 @@ def _http_error(request: Request, error: Exception) -> Response:
 
 def build_app(settings: HttpSettings, parts: HttpParts) -> Front:
     """The ASGI application. Probes and metrics pass the gate by: they answer while everything else is full."""
-    gate = Gate(settings, parts.identifier)
+    gate = Gate(settings, parts.identifier, parts.clock)
     routes = [
         Route("/graphql", gate.guard(graphql_handler(parts.graph, parts.turns_of)), methods=["POST"]),
         Route(BUNDLE_PATH, gate.guard(bundle_handler(parts.bundles)), methods=["GET"]),

@@ -10,7 +10,7 @@ from collections.abc import Generator
 import uvicorn
 from starlette.types import ASGIApp
 
-from headworks.server.http.connection import BoundedConnection
+from headworks.server.http.connection import BoundedConnection, connections_of
 from headworks.server.http.settings import HttpSettings
 from headworks.server.visit.address import bare
 
@@ -90,7 +90,7 @@ class HttpServer:
         tls = self._tls
         return uvicorn.Config(
             self._app,
-            http=functools.partial(BoundedConnection, limits),  # type: ignore[arg-type]
+            http=functools.partial(BoundedConnection, limits, connections_of(limits)),  # type: ignore[arg-type]
             ws="none",
             lifespan="off",
             interface="asgi3",

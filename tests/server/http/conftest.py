@@ -21,6 +21,7 @@ from headworks.policy.bundles.bundle import Bundle
 from headworks.policy.bundles.sources import PolicySources
 from headworks.policy.identity.api_keys import ApiKeyIdentifier, digest_of
 from headworks.policy.identity.settings import ApiKey, CredentialSettings
+from headworks.server.clock import Clock, SystemClock
 from headworks.server.http.app import HttpParts, build_app
 from headworks.server.http.bundle_route import BundleSource
 from headworks.server.http.front import HttpObserver
@@ -36,6 +37,11 @@ BUNDLE = Bundle(content=b"\x1f\x8b not really gzip", etag='"abc"', revision="r1"
 SINCE = datetime(2026, 1, 1, tzinfo=UTC)
 
 
+def held(bundle: Bundle) -> HeldPolicy:
+    """A policy in force that is this bundle."""
+    return HeldPolicy(PolicyInForce(PolicySources(()), bundle, SINCE))
+
+
 @dataclass
 class Serving:
     """What a test may choose, and after `start` what it may look at."""
@@ -43,11 +49,12 @@ class Serving:
     settings: HttpSettings = field(default_factory=lambda: HttpSettings(port=0))
     graphql: GraphqlSettings = field(default_factory=GraphqlSettings)
     turns: Turns = field(default_factory=AnsweringTurns)
-    bundles: BundleSource = field(default_factory=lambda: HeldPolicy(PolicyInForce(PolicySources(()), BUNDLE, SINCE)))
+    bundles: BundleSource = field(default_factory=lambda: held(BUNDLE))
     readiness: SwitchedReadiness = field(default_factory=SwitchedReadiness)
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
     observer: HttpObserver = field(default_factory=RecordingHttpObserver)
     graphql_observer: GraphqlObserver = field(default_factory=RecordingGraphqlObserver)
+    clock: Clock = field(default_factory=SystemClock)
     allow_loopback: bool = False
     tls: ssl.SSLContext | None = None
     visits: list[Visit] = field(default_factory=list)
@@ -66,6 +73,7 @@ class Serving:
                 CredentialSettings(keys=keys, allow_loopback=self.allow_loopback, loopback_tenant="acme")
             ),
             observer=self.observer,
+            clock=self.clock,
         )
         self.server = HttpServer(self.settings, build_app(self.settings, parts), self.tls)
         await self.server.start()

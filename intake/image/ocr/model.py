@@ -1,39 +1,41 @@
-"""PP-OCR through rapidocr, on sessions of our own. Blocking: use a `WorkPool`."""
+"""PP-OCR: a picture in, printed lines out. Blocking: use a `WorkPool`."""
 
 import threading
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from headworks.intake.finding import TextLine
+from headworks.intake.image.ocr.boxes import VERTICAL, Box, Corner
+from headworks.intake.image.ocr.lines import join_lines
+from headworks.intake.image.ocr.rapid import Corners, OcrSteps, Page, RapidSteps
+from headworks.intake.image.ocr.strips import Reading, Strip, cut_strips, join_readings, runs
+from headworks.intake.image.ocr.tiles import Tile, cut_tiles
 from headworks.intake.image.picture import Pixels
 from headworks.intake.models.store import ModelKind, ModelStore
 from headworks.intake.onnx.provider import ProviderChoice
 from headworks.intake.onnx.session import open_session
 from headworks.intake.onnx.settings import OnnxSettings
-from headworks.intake.span import ImageOrigin
 
-_MAX_RATIO = 32
-"""Long side over short side; rapidocr fails on thinner pictures."""
-
-
-@dataclass(frozen=True, slots=True)
-class Box:
-    """What PP-OCR read in one place."""
-
-    text: str
-    confidence: float
-    place: ImageOrigin
+_LEAST_CONFIDENCE = 0.5
+"""Below it, rapidocr leaves a box out (config.yaml, text_score)."""
+_LEAST_PRINT = 6
+"""Pixels of a picture's short side. Letters that are lower are not read, and a thin line has none."""
+_TURNED = 6
+"""Crops whose orientation is told in one run (rapidocr's config.yaml, cls_batch_num)."""
 
 
 class OcrModel:
-    """Finds and reads printed lines. Threads take turns: rapidocr keeps state during a call."""
+    """Finds and reads printed lines. Threads take turns: rapidocr keeps state during a call.
 
-    def __init__(self, engine: Any, choice: ProviderChoice) -> None:
+    A picture of any shape costs about as much memory as a square one. Detection gets tiles of four million pixels at
+    the most, crops are made when they are read, and a recognition run holds a bounded number of columns.
+    """
+
+    def __init__(self, steps: OcrSteps, choice: ProviderChoice) -> None:
         self.choice = choice
-        self._engine = engine
+        self._steps = steps
         self._lock = threading.Lock()
 
     @classmethod
@@ -45,19 +47,11 @@ class OcrModel:
             NoProvider: none of the wanted execution providers is usable.
         """
         folder = store.find(ModelKind.OCR).path
-        sessions = {
-            section: open_session(folder / f"{name}.onnx", settings)
-            for section, name in (("Det", "detection"), ("Rec", "recognition"), ("Cls", "orientation"))
-        }
-        from omegaconf import flag_override
-        from rapidocr import RapidOCR
-
-        engine = RapidOCR(params={"Global.log_level": "critical", "Rec.rec_keys_path": str(folder / "characters.txt")})
-        # Its settings hold plain values only, unless told; it takes a session instead of a path all the same.
-        with flag_override(engine.cfg, "allow_objects", values=True):
-            for section, session in sessions.items():
-                engine.cfg[section].session = session.raw
-        return cls(engine, sessions["Det"].choice)
+        detection, orientation, recognition = (
+            open_session(folder / f"{name}.onnx", settings, keeps_memory=False)
+            for name in ("detection", "orientation", "recognition")
+        )
+        return cls(RapidSteps.load(detection, orientation, recognition, folder / "characters.txt"), detection.choice)
 
     def read(self, pixels: Pixels, max_lines: int) -> tuple[TextLine, ...]:
         """Read a picture.
@@ -66,66 +60,51 @@ class OcrModel:
             pixels: RGB, shape (height, width, 3).
             max_lines: The lines after these, in reading order, are left out.
         Returns:
-            Printed lines from top to bottom; what stands side by side on one line is one line.
+            Printed lines from top to bottom, column by column; what stands side by side on one line is one line.
         """
         height, width = pixels.shape[:2]
-        blue_first = np.ascontiguousarray(_pad_thin(pixels)[:, :, ::-1])
-        with self._lock:
-            found = self._engine(blue_first)
-        if found.boxes is None or found.txts is None or found.scores is None:
+        boxes: list[Box] = []
+        if min(height, width) < _LEAST_PRINT:
             return ()
-        boxes = [
-            Box(text, min(max(float(score), 0.0), 1.0), _frame(corners, width, height))
-            for text, score, corners in zip(found.txts, found.scores, found.boxes, strict=True)
-        ]
+        for tile in cut_tiles(pixels):
+            with self._lock:
+                boxes += self._read_tile(tile)
+            if height > width and len(join_lines(boxes)) >= max_lines:
+                break
         return join_lines(boxes)[:max_lines]
 
+    def _read_tile(self, tile: Tile) -> list[Box]:
+        page = self._steps.lay_out(tile.pixels)
+        places = sorted(self._steps.find(page), key=_ratio)
+        parts: dict[int, list[tuple[Strip, Reading]]] = defaultdict(list)
+        for run in runs(self._strips(page, places)):
+            for strip, reading in zip(run, self._steps.read([one.pixels for one in run]), strict=True):
+                parts[strip.box].append((strip, reading))
+        readings = {number: join_readings(found) for number, found in parts.items()}
+        return [
+            Box(one.text, min(one.confidence, 1.0), _corners(page.on_tile(places[number]), tile))
+            for number, one in readings.items()
+            if one.text.strip() and one.confidence >= _LEAST_CONFIDENCE
+        ]
 
-def join_lines(boxes: Sequence[Box]) -> tuple[TextLine, ...]:
-    """Join what stands side by side, and put the lines in reading order.
-
-    A box belongs to a line when at least half of the lower of the two heights overlaps. The line's confidence
-    is the least of its boxes'.
-    """
-    rows: list[list[Box]] = []
-    for box in sorted(boxes, key=lambda one: (one.place.top + one.place.bottom, one.place.left)):
-        if rows and _share_a_line(rows[-1][-1].place, box.place):
-            rows[-1].append(box)
-        else:
-            rows.append([box])
-    return tuple(_line(row) for row in rows)
-
-
-def _share_a_line(one: ImageOrigin, other: ImageOrigin) -> bool:
-    overlap = min(one.bottom, other.bottom) - max(one.top, other.top)
-    lower = min(one.bottom - one.top, other.bottom - other.top)
-    is_apart = one.right <= other.left or other.right <= one.left
-    return is_apart and 2 * overlap >= lower > 0
-
-
-def _line(row: list[Box]) -> TextLine:
-    row = sorted(row, key=lambda one: one.place.left)
-    places = [one.place for one in row]
-    frame = ImageOrigin(
-        min(one.left for one in places),
-        min(one.top for one in places),
-        max(one.right for one in places),
-        max(one.bottom for one in places),
-    )
-    return TextLine(" ".join(one.text for one in row), min(one.confidence for one in row), frame)
+    def _strips(self, page: Page, places: Sequence[Corners]) -> Iterator[Strip]:
+        """Make crops a few at a time, upright, in the order of places."""
+        for start in range(0, len(places), _TURNED):
+            crops = [self._steps.crop(page, corners) for corners in places[start : start + _TURNED]]
+            for number, crop in enumerate(self._steps.turn(crops), start):
+                yield from cut_strips(number, crop)
 
 
-def _frame(corners: Any, width: int, height: int) -> ImageOrigin:
-    """The upright box around four corners, shape (4, 2), within the picture."""
-    across, down = np.clip(corners[:, 0], 0, width), np.clip(corners[:, 1], 0, height)
-    return ImageOrigin(
-        int(np.floor(across.min())), int(np.floor(down.min())), int(np.ceil(across.max())), int(np.ceil(down.max()))
-    )
+def _ratio(corners: Corners) -> float:
+    """Width over height of a crop, after vertical print was laid level; strips of like ratio make full runs."""
+    along = float(np.linalg.norm(corners[1] - corners[0]))
+    down = float(np.linalg.norm(corners[3] - corners[0]))
+    return max(along, 1) / max(down, 1) if down < VERTICAL * along else down / max(along, 1)
 
 
-def _pad_thin(pixels: Pixels) -> Pixels:
-    height, width = pixels.shape[:2]
-    tall, wide = max(height, -(-width // _MAX_RATIO)), max(width, -(-height // _MAX_RATIO))
-    if (tall, wide) == (height, width):
-        return pixels
-    return np.pad(pixels, ((0, tall - height), (0, wide - width), (0, 0)), constant_values=255)
+def _corners(corners: Corners, tile: Tile) -> tuple[Corner, Corner, Corner, Corner]:
+    """Return corners in the picture's pixels, none of them outside of the tile."""
+    height, width = tile.pixels.shape[:2]
+    across, down = np.clip(corners[:, 0], 0, width) + tile.left, np.clip(corners[:, 1], 0, height) + tile.top
+    first, second, third, fourth = zip(across.tolist(), down.tolist(), strict=True)
+    return first, second, third, fourth

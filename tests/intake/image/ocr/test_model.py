@@ -8,12 +8,14 @@ import pytest
 
 from headworks.intake.errors import ModelMissing
 from headworks.intake.finding import TextLine
-from headworks.intake.image.ocr import Box, OcrModel, join_lines
-from headworks.intake.image.picture import decode
+from headworks.intake.image.ocr.model import OcrModel
+from headworks.intake.image.picture import Pixels, decode
 from headworks.intake.image.settings import ImageSettings
 from headworks.intake.models.store import ModelStore
-from headworks.intake.onnx.settings import OnnxSettings
+from headworks.intake.onnx.provider import ProviderChoice
+from headworks.intake.onnx.settings import CPU, OnnxSettings
 from headworks.intake.span import ImageOrigin
+from tests.intake.image.ocr.steps import NotingSteps
 from tests.intake.image.pictures import draw
 
 RECEIPT = (resources.files("headworks.server.cli.demo") / "receipt.png").read_bytes()
@@ -24,28 +26,62 @@ def ocr(store: ModelStore) -> OcrModel:
     return OcrModel.load(store, OnnxSettings())
 
 
-def box(text: str, left: int, top: int, right: int, bottom: int, confidence: float = 0.9) -> Box:
-    return Box(text, confidence, ImageOrigin(left, top, right, bottom))
+CHOICE = ProviderChoice(CPU, "")
 
 
-def test_side_by_side_is_one_line_in_reading_order() -> None:
-    """A price belongs to its item."""
-    boxes = [
-        box("3.50", 200, 12, 240, 30, 0.7),
-        box("Tea", 10, 50, 60, 70),
-        box("Coffee", 10, 10, 80, 30),
-        box("2.00", 200, 48, 240, 69),
-    ]
-    assert join_lines(boxes) == (
-        TextLine("Coffee 3.50", 0.7, ImageOrigin(10, 10, 240, 30)),
-        TextLine("Tea 2.00", 0.9, ImageOrigin(10, 48, 240, 70)),
-    )
+def read(pixels: Pixels, steps: NotingSteps, max_lines: int = 100) -> tuple[TextLine, ...]:
+    return OcrModel(steps, CHOICE).read(pixels, max_lines)
 
 
-def test_close_lines_stay_apart() -> None:
-    """Tight print overlaps a little without being one line."""
-    boxes = [box("one", 10, 10, 80, 30), box("two", 10, 26, 80, 46), box("three", 100, 41, 180, 60)]
-    assert [line.text for line in join_lines(boxes)] == ["one", "two", "three"]
+def test_boxes_of_all_tiles_are_in_the_picture_s_pixels() -> None:
+    """A long picture is read in tiles, and nobody is to see that."""
+    pixels = np.full((100, 5000, 3), 7, np.uint8)
+    steps = NotingSteps({7: [(10, 20, 60, 40)]})
+    (line,) = read(pixels, steps)
+    assert line.text == "7 7 7 7"
+    assert line.box == ImageOrigin(10, 20, 5000 - 1250 + 60, 40)
+    assert steps.tiles == [(100, 1250)] * 4
+
+
+def test_tall_picture_is_read_until_there_are_lines_enough() -> None:
+    """The rest would be left out."""
+    steps = NotingSteps({7: [(10, top, 60, top + 20) for top in range(10, 1000, 50)]})
+    pixels = np.full((12_000, 300, 3), 7, np.uint8)
+    assert len(read(pixels, steps, max_lines=30)) == 30
+    assert len(steps.tiles) == 2
+
+
+def test_crops_are_made_a_few_at_a_time() -> None:
+    """A thousand boxes over one another would be gigabytes at once."""
+    steps = NotingSteps({7: [(0, number, 900, number + 900) for number in range(100)]})
+    read(np.full((1000, 1000, 3), 7, np.uint8), steps)
+    assert steps.crops == 100
+    assert steps.most_crops == 6
+
+
+def test_wide_crop_does_not_pad_the_others() -> None:
+    """Recognition gets strips of one run in one width."""
+    wide, narrow = (0, 0, 2000, 10), [(0, top, 40, top + 20) for top in range(100, 400, 40)]
+    steps = NotingSteps({7: [wide, *narrow]})
+    lines = read(np.full((500, 2000, 3), 7, np.uint8), steps)
+    for run in steps.runs:
+        assert len(run) * max(48 * width / height for height, width in run) <= 5760
+    assert sum(len(run) for run in steps.runs) > 9
+    assert len(lines) == 9
+
+
+def test_doubtful_and_empty_print_is_left_out() -> None:
+    """As rapidocr does it."""
+    assert read(np.full((50, 50, 3), 7, np.uint8), NotingSteps({7: [(0, 0, 40, 20)]}, confidence=0.49)) == ()
+    assert read(np.full((50, 50, 3), 9, np.uint8), NotingSteps({7: [(0, 0, 40, 20)]})) == ()
+
+
+@pytest.mark.parametrize("size", [(1, 1), (5, 32_767), (32_767, 5), (150_000, 1)])
+def test_picture_too_thin_for_print_is_not_looked_at(size: tuple[int, int]) -> None:
+    """It cost 8 GB before."""
+    steps = NotingSteps({})
+    assert read(np.zeros((*size, 3), np.uint8), steps) == ()
+    assert steps.tiles == []
 
 
 def test_missing_model_says_what_to_run(tmp_path: Path) -> None:

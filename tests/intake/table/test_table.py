@@ -143,7 +143,7 @@ def test_bad_input_names_the_fault(case: str) -> None:
         (parquet({"a": [str(n) * 2000 for n in range(20_000)]}), {"max_memory_bytes": 8_000_000}, "max_memory_bytes"),
     ],
 )
-def test_over_a_limit_names_it(data: bytes, changes: dict[str, int], limit: str) -> None:
+def test_over_a_limit_names_it(data: bytes, changes: dict[str, Any], limit: str) -> None:
     """Small files that grow, and large ones, are told which setting they met."""
     with pytest.raises(TooLarge) as caught, opened(data, TableSettings(**changes)):
         pass

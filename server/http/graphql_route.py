@@ -13,7 +13,7 @@ from strawberry.http.ides import get_graphql_ide_html
 from headworks.graphql.execution import Graph, GraphqlRequest
 from headworks.graphql.turn.port import Turns
 from headworks.server.http.gate import Handler
-from headworks.server.http.replies import encode, refusal
+from headworks.server.http.replies import refusal
 from headworks.server.visit.visit import Visit
 
 GRAPHQL_JSON = "application/graphql-response+json"
@@ -45,9 +45,10 @@ def parse_request(body: bytes) -> GraphqlRequest:
         case list():
             raise BadGraphqlRequest("batches are not served; send one request at a time")
         case {"query": str() as query}:
-            variables, name = request.get("variables"), request.get("operationName")
+            pass
         case _:
             raise BadGraphqlRequest('the body is an object with "query", a string')
+    variables, name = request.get("variables"), request.get("operationName")
     if not (variables is None or isinstance(variables, dict)) or not (name is None or isinstance(name, str)):
         raise BadGraphqlRequest('"variables" is an object and "operationName" a string, or they are left out')
     return GraphqlRequest(query, variables, name or None)
@@ -71,8 +72,8 @@ def graphql_handler(graph: Graph, turns_of: TurnsOf) -> Handler:
         answer = await graph.answer(asked, visit.caller, turns_of(visit))
         is_new = GRAPHQL_JSON in request.headers.get("accept", "")
         return Response(
-            encode(answer),
-            status_code=400 if is_new and "data" not in answer else 200,
+            answer.body,
+            status_code=400 if is_new and not answer.has_data else 200,
             media_type=GRAPHQL_JSON if is_new else "application/json",
         )
 

@@ -1,5 +1,6 @@
 """The subgraph, asked without HTTP."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from headworks.graphql.execution import MASKED, Graph, GraphqlRequest
 from headworks.graphql.sdl import subgraph_sdl
 from headworks.graphql.settings import GraphqlSettings
+from headworks.graphql.table.port import RowsFault, RowsRequest
 from headworks.graphql.turn.port import Failed, Refused, Turns
 from headworks.policy.identity.caller import Caller
 from tests.fakes.graph import (
@@ -26,6 +28,7 @@ ROWS = """query Rows($first: Int! = 2, $after: String, $filters: [RowFilter!], $
     ... on RowConnection { edges { cursor node { number values } } pageInfo { hasNextPage endCursor } }
     ... on BadFilter { filter message }
     ... on BadPage { argument message }
+    ... on RowsFailed { code message }
   } } }
 }"""
 TURN = """mutation Turn($input: TurnInput!) { turn(input: $input) { __typename
@@ -38,14 +41,19 @@ TURN = """mutation Turn($input: TurnInput!) { turn(input: $input) { __typename
 class Asking:
     """A graph over fakes."""
 
-    def __init__(self, turns: Turns | None = None, settings: GraphqlSettings | None = None) -> None:
-        self.tables = OwnedTables()
+    def __init__(
+        self,
+        turns: Turns | None = None,
+        settings: GraphqlSettings | None = None,
+        tables: OwnedTables | None = None,
+    ) -> None:
+        self.tables = tables or OwnedTables()
         self.observer = RecordingGraphqlObserver()
         self.turns = turns or AnsweringTurns()
         self.graph = Graph(settings or GraphqlSettings(), self.tables, self.observer)
 
     async def ask(self, query: str, caller: Caller = ADA, **variables: Any) -> Any:
-        return await self.graph.answer(GraphqlRequest(query, variables), caller, self.turns)
+        return json.loads((await self.graph.answer(GraphqlRequest(query, variables), caller, self.turns)).body)
 
     async def data(self, query: str, caller: Caller = ADA, **variables: Any) -> Any:
         response = await self.ask(query, caller, **variables)
@@ -134,6 +142,21 @@ async def test_more_filters_than_allowed_is_a_bad_filter() -> None:
     filters = [{"column": "month", "operator": "NE", "value": str(n)} for n in range(17)]
     rows = (await Asking().data(ROWS, filters=filters))["table"]["rows"]
     assert (rows["__typename"], rows["filter"]) == ("BadFilter", 16)
+
+
+async def test_rows_that_cannot_be_read_are_a_union_member() -> None:
+    """A limit of the store is told with its code, not as an entry of `errors`."""
+
+    class FullTables(OwnedTables):
+        async def rows(self, request: RowsRequest, caller: Caller) -> RowsFault:
+            return RowsFault("TOO_LARGE", "intake.table.max_seconds allows 20, the input has 21")
+
+    rows = (await Asking(tables=FullTables()).data(ROWS))["table"]["rows"]
+    assert rows == {
+        "__typename": "RowsFailed",
+        "code": "TOO_LARGE",
+        "message": "intake.table.max_seconds allows 20, the input has 21",
+    }
 
 
 async def test_somebody_elses_table_looks_like_no_table() -> None:

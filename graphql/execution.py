@@ -30,6 +30,8 @@ class GraphqlRequest:
     query: str
     variables: Mapping[str, object] | None = None
     operation_name: str | None = None
+    is_hash_only: bool = False
+    """The hash of a persisted query stands in place of the query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,10 @@ class Graph:
             return GraphqlAnswer(await encode(_only(too_large(limit)), STEP_BYTES), has_data=False)
 
     async def _run(self, request: GraphqlRequest, caller: Caller, turns: Turns) -> dict[str, Any]:
+        if request.is_hash_only:
+            # Source: Apollo Server, persistedQueries; Apollo's clients and router read this message and code, and
+            # then send the query itself.
+            return _only(refuse("PERSISTED_QUERY_NOT_SUPPORTED", "PersistedQueryNotSupported"))
         if not request.query:
             return _only(refuse("NO_OPERATION", "the query is empty"))
         context = RequestContext(caller, self._tables, turns, self._settings)

@@ -191,12 +191,17 @@ async def test_service_sdl_names_the_entity_key() -> None:
     "representation",
     [{"id": "x"}, {"__typename": "Row", "id": "x"}, {"__typename": "Table"}, {"__typename": "Table", "id": 7}, "x", []],
 )
-async def test_a_representation_that_is_none_is_refused(representation: object) -> None:
-    """Garbage references neither crash nor reach the store."""
+async def test_a_representation_that_is_none_voids_no_other(representation: object) -> None:
+    """It is null with an error at its own place, and does not reach the store (Netflix/dgs-framework#1593)."""
     asking = Asking()
     query = "query E($r: [_Any!]!) { _entities(representations: $r) { ... on Table { id } } }"
-    assert await asking.code(query, r=[representation]) == "BAD_REPRESENTATION"
-    assert asking.tables.lookups == []
+    good = {"__typename": "Table", "id": "tbl-orders"}
+    response = await asking.ask(query, r=[good, representation, good])
+    assert response["data"]["_entities"] == [{"id": "tbl-orders"}, None, {"id": "tbl-orders"}]
+    (error,) = response["errors"]
+    assert (error["path"], error["extensions"]) == (["_entities", 1], {"code": "BAD_REPRESENTATION"})
+    assert asking.tables.lookups == [("tbl-orders",)]
+    assert asking.observer.faults == []
 
 
 async def test_too_many_representations_are_refused() -> None:

@@ -18,7 +18,7 @@ import duckdb
 import numpy as np
 from PIL import Image
 
-from headworks.intake.image.ocr import OcrModel
+from headworks.intake.image.ocr.model import OcrModel
 from headworks.intake.image.preprocessor import ImageModels, ImagePreprocessor
 from headworks.intake.image.settings import ImageSettings
 from headworks.intake.models.store import ModelStore

@@ -10,16 +10,16 @@ GATEWAY = "gateway"
 
 @dataclass(frozen=True, slots=True)
 class Obligations:
-    """What the gateway must hold the turn to when it is allowed."""
+    """What the gateway must hold the turn to when it is allowed. A ceiling of None is none."""
 
     max_input_tokens: int | None = None
     max_output_tokens: int | None = None
     turns_per_minute: int | None = None
-    """For the caller's tenant."""
+    """Of the caller's tenant."""
     tokens_per_minute: int | None = None
-    """Input and output, for the caller's tenant."""
-    modalities: tuple[str, ...] = ("image", "table", "text", "voice")
-    """What the turn may carry."""
+    """Of the caller's tenant, input and output together."""
+    modalities: tuple[str, ...] = ()
+    """The kinds of input that the turn may carry, from `facts.MODALITIES`; none unless they are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,5 +53,4 @@ def refused_by_gateway(latest: Verdict, reason: str) -> Verdict:
         reasons=(reason,),
         judge=GATEWAY,
         revision=latest.revision,
-        obligations=Obligations(modalities=()),
     )

@@ -78,6 +78,14 @@ def packages() -> Iterator[Check]:
         )
 
 
+def can_serve() -> bool:
+    """Whether more than the client is installed, by a library that every server needs."""
+    try:
+        return importlib.util.find_spec("strawberry") is not None
+    except ModuleNotFoundError:
+        return False
+
+
 def settings_file(config: Path | None, settings: "Settings", changed: Mapping[str, Any]) -> Iterator[Check]:
     """Say where the settings come from, what differs from the defaults, and which variables set nothing."""
     from headworks.server.settings import unread_variables

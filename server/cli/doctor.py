@@ -55,13 +55,12 @@ def doctor(
 
 def _checks(config: Path | None, store: Path | None) -> Iterator[Check]:
     yield from checks.packages()
-    try:
-        settings, changed = checks.load_settings(config, store)
-    except ModuleNotFoundError as error:
-        yield Check("settings", State.ABSENT, f"not looked at: {error.name} is not installed")
+    if not checks.can_serve():
+        yield Check("settings", State.ABSENT, "not looked at: the server's packages are not installed")
         for check in checks.store(options.store_folder(store, None)):
             yield replace(check, state=State.ABSENT) if check.state is State.WRONG else check  # a client needs none
         return
+    settings, changed = checks.load_settings(config, store)
     yield from checks.settings_file(config, settings, changed)
     yield from checks.store(settings.models.store)
     for subject, looking in (("onnx", checks.onnx(settings)), ("policy", checks.policy(settings))):

@@ -1,15 +1,18 @@
 """A gateway in a process of its own, for the length of a demo or a measurement."""
 
 import asyncio
+import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 
 from rich.console import Console
 
@@ -22,6 +25,8 @@ START_SECONDS = 600.0
 """Until SERVING; vLLM takes 35 s here, and minutes where it compiles."""
 STOP_SECONDS = 45.0
 """Until it is killed: its own drain takes at most 30.5 s."""
+HURRY_SECONDS = 8.0
+"""Until it is killed after a second Ctrl-C: it cuts its turns at once, and vLLM's core takes up to 5 s to end."""
 _POLL_SECONDS = 0.2
 _TAIL_BYTES = 16_384
 """Of its log, looked at while it starts and when it fails; an engine has a lot to say."""
@@ -74,13 +79,38 @@ def running_gateway(config: Path | None, *, is_quiet: bool = False) -> Iterator[
         log = Path(output.name)
         console.print(f"Starting a gateway; its log is {log}", soft_wrap=True)
         started = time.monotonic()
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output)  # noqa: S603  # ours
+        # A group of its own: a terminal's Ctrl-C then comes to us alone, and we say how the gateway ends.
+        process = subprocess.Popen(  # noqa: S603  # ours
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, process_group=0
+        )
+    with _signals_end_us():
+        try:
+            with console.status("models, policy, engine") if is_screen(console) else nullcontext():
+                target, http = _wait_serving(process, started, log, console)
+            yield RunningGateway(process, target, http, log, time.monotonic() - started)
+        except KeyboardInterrupt:
+            _cut(process)
+            raise
+        finally:
+            _stop(process)
+
+
+@contextmanager
+def _signals_end_us() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP raise, so that whoever started something stops it; what `nohup` ignores stays ignored."""
+
+    def leave(number: int, _: FrameType | None) -> None:
+        raise SystemExit(128 + number)  # as shells count
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    before = {number: handler for number, handler in before.items() if handler is not signal.SIG_IGN}
+    for number in before:
+        signal.signal(number, leave)
     try:
-        with console.status("models, policy, engine") if is_screen(console) else nullcontext():
-            target, http = _wait_serving(process, started, log, console)
-        yield RunningGateway(process, target, http, log, time.monotonic() - started)
+        yield
     finally:
-        _stop(process)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def health(target: str) -> str:
@@ -135,9 +165,28 @@ def _tail(log: Path) -> str:
 
 
 def _stop(process: "subprocess.Popen[bytes]") -> None:
+    """Let it drain, and kill it with its engine if it does not end in time.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C came meanwhile, and cut its turns.
+    """
     process.terminate()
     try:
         process.wait(STOP_SECONDS)
     except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+        return
+    except (KeyboardInterrupt, SystemExit):
+        _cut(process)
+        raise
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def _cut(process: "subprocess.Popen[bytes]") -> None:
+    """End it without waiting for its turns, which it takes two signals for; two of a kind could arrive as one."""
+    process.send_signal(signal.SIGINT)
+    process.terminate()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(HURRY_SECONDS)

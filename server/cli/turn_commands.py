@@ -116,6 +116,7 @@ def demo(
         if gateway and not is_json and sys.stdin.isatty() and sys.stdout.isatty():
             out().print(f"Still serving: gRPC on {gateway.target}, HTTP on {gateway.http}. Ctrl-C ends it.")
             gateway.wait()
+            out().print("Stopping, when its turns have ended; Ctrl-C ends it at once.")
 
 
 def demo_parts(folder: Path) -> Sequence[Part]:

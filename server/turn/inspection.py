@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from headworks.intake.finding import Finding, Seen, best_labels
 from headworks.intake.span import Modality
 from headworks.policy.errors import JudgeUnavailable
-from headworks.policy.facts import InputFacts, LabelFact
+from headworks.policy.facts import InputFacts, LabelFact, least_confidence
 from headworks.policy.judge import Judge
 from headworks.policy.question import Question, Stage
 from headworks.policy.trust.assess import assess
@@ -114,15 +114,13 @@ class Inspection:
 
 
 def _grown(facts: InputFacts, finding: Finding, sizes: Mapping[Modality, int], tokens: int) -> InputFacts:
-    confidences = [span.confidence for span in finding.spans if span.confidence is not None]
-    if facts.lowest_confidence is not None:
-        confidences.append(facts.lowest_confidence)
+    confidences = (facts.lowest_confidence, *(span.confidence for span in finding.spans))
     best = best_labels(finding.labels, 1) if isinstance(finding, Seen) else ()
     labels = facts.labels + tuple(LabelFact(label.set_name, label.name, label.score) for label in best)
     return InputFacts(
         modalities=tuple(sorted(modality.value for modality in sizes)),
         bytes_by_modality=tuple(sorted((modality.value, size) for modality, size in sizes.items())),
         tokens=tokens,
-        lowest_confidence=min(confidences, default=None),
+        lowest_confidence=least_confidence(confidences),
         labels=labels,
     )

@@ -68,8 +68,8 @@ async def test_the_verdict_names_the_revision(folder: Path) -> None:
         ),
     ],
 )
-async def test_p3_no_clear_answer_is_no_verdict(tmp_path: Path, rules: str, reason: str) -> None:
-    """P3: an operator's own policy may fail in any way; none of them is an allow."""
+async def test_no_clear_answer_is_no_verdict(tmp_path: Path, rules: str, reason: str) -> None:
+    """An operator's own policy may fail in any way; none of them is an allow (open-policy-agent/opa#2732)."""
     judge = embedded_judge(policy(tmp_path, rules))
     assert await reason_of(judge, question()) is NoVerdict[reason]
 
@@ -77,8 +77,8 @@ async def test_p3_no_clear_answer_is_no_verdict(tmp_path: Path, rules: str, reas
 @pytest.mark.parametrize(
     "rules", ["decision := {", "decision := nosuch(1)", "decision := nosuch", "other := 1"], ids=str
 )
-async def test_p4_a_broken_policy_stops_the_start(tmp_path: Path, rules: str) -> None:
-    """P4: at once and with the engine's message, without the Rust stack."""
+async def test_a_broken_policy_stops_the_start(tmp_path: Path, rules: str) -> None:
+    """At once and with the engine's message, without the Rust stack (zalando/skipper#3120)."""
     judge = embedded_judge(policy(tmp_path, rules))
     with pytest.raises(PolicyBroken) as broken:
         await judge.warm()
@@ -107,8 +107,8 @@ async def test_a_slow_policy_stops_the_start(tmp_path: Path) -> None:
     [question(trust=float("nan")), question(model="\ud800"), question(model="m" * 70000)],
     ids=["nan", "surrogate", "long"],
 )
-async def test_b10_a_question_that_json_cannot_carry_is_refused(folder: Path, asked: Question) -> None:
-    """B10: policy gets digests and counts; what is not that does not reach it."""
+async def test_a_question_that_json_cannot_carry_is_refused(folder: Path, asked: Question) -> None:
+    """Policy gets digests and counts; what is not that does not reach it (open-policy-agent/opa#3933)."""
     assert await reason_of(embedded_judge(RegorusSettings(folder=folder)), asked) is NoVerdict.ODD
 
 

@@ -3,6 +3,11 @@ from headworks.policy.verdict import GATEWAY, Obligations, Verdict, refused_by_g
 ALLOWED = Verdict(True, "d-1", (), "regorus", "r-1", Obligations(modalities=("text",)))
 
 
+def test_obligations_allow_nothing_that_is_not_named() -> None:
+    """A verdict that was made without any must not open the turn to all kinds of input."""
+    assert Obligations().modalities == ()
+
+
 def test_a_refusal_by_the_gateway_is_a_decision_of_its_own() -> None:
     """Under the id of the allow, whoever looks the refusal up in the log would find that it was allowed."""
     first, second = (refused_by_gateway(ALLOWED, "MODALITY_NOT_ALLOWED") for _ in range(2))

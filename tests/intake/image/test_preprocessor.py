@@ -10,7 +10,7 @@ import pytest
 from headworks.intake.errors import BadMedia, ModelMissing, TooLarge
 from headworks.intake.finding import Label, Seen, TextLine, best_labels
 from headworks.intake.image.formats.header import PictureFormat
-from headworks.intake.image.ocr import OcrModel
+from headworks.intake.image.ocr.model import OcrModel
 from headworks.intake.image.picture import Picture, Pixels
 from headworks.intake.image.preprocessor import ImageModels, ImagePreprocessor, write_spans
 from headworks.intake.image.settings import ImageSettings

@@ -138,6 +138,13 @@ def test_default_settings_open_on_a_cpu_build(graph: Path) -> None:
     assert choice.active == CUDA or CUDA in choice.why
 
 
+@pytest.mark.parametrize("keeps_memory", [True, False])
+def test_memory_is_kept_where_shapes_repeat(graph: Path, keeps_memory: bool) -> None:
+    """Where they do not, what is kept is of no use, and grows with every new shape."""
+    options = open_session(graph, OnnxSettings(providers=(CPU,)), keeps_memory=keeps_memory).raw.get_session_options()
+    assert (options.enable_cpu_mem_arena, options.enable_mem_pattern) == (keeps_memory, keeps_memory)
+
+
 @pytest.mark.parametrize(("is_spinning", "entry"), [(False, "0"), (True, "1")])
 def test_threads_and_spinning_are_the_settings_own(graph: Path, is_spinning: bool, entry: str) -> None:
     """Idle threads that spin take a core from the engine."""

@@ -24,11 +24,11 @@ LOG = re.compile(r"its log is (\S+)")
 SECONDS = 120.0
 
 
-def simulated(folder: Path, store: ModelStore) -> Path:
+def simulated(folder: Path, store: ModelStore, answer_tokens: int = 8) -> Path:
     path = folder / "headworks.toml"
     path.write_text(
         f"log_level = 'error'\n[models]\nstore = '{store.root}'\n[http]\nhost = 'localhost'\n"
-        "[engine]\nkind = 'simulated'\nsimulated.answer_tokens = 8\n"
+        f"[engine]\nkind = 'simulated'\nsimulated.answer_tokens = {answer_tokens}\n"
     )
     return path
 
@@ -95,6 +95,60 @@ def test_demo_on_a_terminal_serves_on_until_ctrl_c(tmp_path: Path, store: ModelS
         os.killpg(process.pid, signal.SIGINT)
         assert process.wait(SECONDS) == 0
         assert "server.stopped" in log.read_text()
+
+
+@contextmanager
+def a_turn(target: str, tokens: int) -> Iterator["subprocess.Popen[str]"]:
+    """Ask, and yield when the answer has begun."""
+    command_line = [sys.executable, "-u", "-m", "headworks.server.cli", "ask", "hi", "--json", "--target", target]
+    with subprocess.Popen(
+        [*command_line, "--max-tokens", str(tokens)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as asking:
+        assert asking.stdout is not None
+        while '"delta"' not in asking.stdout.readline():
+            assert asking.poll() is None
+        yield asking
+
+
+@pytest.mark.models
+def test_ctrl_c_lets_a_turn_of_the_demos_gateway_end(tmp_path: Path, store: ModelStore) -> None:
+    """A terminal sends it to every process; the gateway must not take it and the demo's own word for two."""
+    with demo_on_a_terminal(simulated(tmp_path, store, answer_tokens=3000)) as (process, terminal):
+        log = Path(read_until(terminal, LOG)[1])
+        with a_turn(read_until(terminal, SERVING)[1], tokens=150) as asking:
+            os.killpg(process.pid, signal.SIGINT)
+            read_until(terminal, re.compile("Stopping"))
+            assert '"finished"' in asking.communicate()[0]
+        assert process.wait(SECONDS) == 0
+    assert "server.drain_cut" not in log.read_text()
+
+
+@pytest.mark.models
+def test_a_second_ctrl_c_ends_the_demos_gateway_and_its_turns(tmp_path: Path, store: ModelStore) -> None:
+    """Whoever presses it twice does not want to wait for an answer of a minute."""
+    with demo_on_a_terminal(simulated(tmp_path, store, answer_tokens=3000)) as (process, terminal):
+        log = Path(read_until(terminal, LOG)[1])
+        with a_turn(read_until(terminal, SERVING)[1], tokens=1000) as asking:
+            os.killpg(process.pid, signal.SIGINT)
+            read_until(terminal, re.compile("Stopping"))
+            os.killpg(process.pid, signal.SIGINT)
+            assert '"finished"' not in asking.communicate()[0]
+        assert process.wait(SECONDS) == 130
+    assert "server.drain_cut turns=1" in log.read_text()
+
+
+@pytest.mark.models
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_that_ends_the_demo_stops_its_gateway(
+    tmp_path: Path, store: ModelStore, number: signal.Signals
+) -> None:
+    """A closed terminal or a supervisor must leave no gateway behind."""
+    with demo_on_a_terminal(simulated(tmp_path, store)) as (process, terminal):
+        log = Path(read_until(terminal, LOG)[1])
+        read_until(terminal, SERVING)
+        process.send_signal(number)
+        assert process.wait(SECONDS) == 128 + number
+    assert "server.stopped" in log.read_text()
 
 
 @pytest.mark.models

@@ -4,18 +4,26 @@ import asyncio
 import json
 import logging
 import secrets
+import shutil
 from contextlib import AsyncExitStack
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from prometheus_client import Counter
 
+from headworks.policy.bundles.bundle import read_bundle
+from headworks.policy.bundles.sources import DEFAULT_FOLDER
+from headworks.policy.regorus import RegorusJudge
+from headworks.policy.settings import RegorusSettings
 from headworks.server.http.access_log import LOGGER, AccessLog
 from headworks.server.http.bundle_route import is_match
 from headworks.server.http.settings import HttpSettings
 from tests.fakes.graph import BreakingTurns
 from tests.fakes.http import BrokenBundles, HeldPolicy, RecordingHttpObserver, SwitchedReadiness
+from tests.policy.embedded import active_policy
+from tests.policy.questions import question
 from tests.server.http.conftest import ADA_KEY, BOB_KEY, BUNDLE, Serve, Serving, raw
 
 BUNDLE_PATH = "/bundles/headworks.tar.gz"
@@ -30,6 +38,20 @@ async def test_the_bundle_is_fetched_once_and_then_304(serve: Serve) -> None:
     assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", '"abc"')
     changed = await serving.client.get(BUNDLE_PATH, headers={"if-none-match": '"older"'})
     assert changed.content == BUNDLE.content
+
+
+async def test_the_bundle_that_is_served_is_the_policy_that_decides(serve: Serve, tmp_path: Path) -> None:
+    """Also when the folder changes while the gateway runs: agents must not decide by what the gateway does not."""
+    shutil.copytree(DEFAULT_FOLDER, tmp_path, dirs_exist_ok=True)
+    chosen = RegorusSettings(folder=tmp_path)
+    policies = active_policy(chosen)
+    serving = await serve(Serving(bundles=policies))
+    (tmp_path / "data.json").write_text("{}")
+    judge = RegorusJudge(chosen, policies)
+    verdict = await judge.judge(question())
+    await judge.close()
+    served, _ = read_bundle((await serving.client.get(BUNDLE_PATH)).content)
+    assert (verdict.allow, verdict.revision) == (True, served.revision)
 
 
 async def test_head_tells_the_bundle_without_sending_it(serve: Serve) -> None:

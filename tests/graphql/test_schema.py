@@ -245,7 +245,7 @@ async def test_a_failed_turn_names_its_code() -> None:
 
 
 async def test_an_unknown_exception_is_masked_and_told_once() -> None:
-    """P13: the message of an exception may hold what the caller sent."""
+    """The message of an exception may hold what the caller sent (aigw PR#2508)."""
     asking = Asking(BreakingTurns())
     response = await asking.ask(TURN, input={"text": ["the launch code is 0000"]})
     assert response["errors"][0]["message"] == MASKED

@@ -87,7 +87,7 @@ async def test_a_turn_knows_how_its_request_came(serve: Serve, headers: dict[str
 
 @pytest.mark.parametrize("body", BAD_BODIES, ids=range(len(BAD_BODIES)))
 async def test_a_malformed_body_is_a_bad_request(serve: Serve, body: bytes) -> None:
-    """P12: whatever is sent, the answer is ours, and the next request on the connection works."""
+    """Whatever is sent, the answer is ours, and the next request on the connection works (aigw PR#2053)."""
     serving = await serve(Serving())
     response = await serving.client.post("/graphql", content=body, headers={"content-type": "application/json"})
     assert (response.status_code, response.json()["reason"]) == (400, "BAD_REQUEST")

@@ -21,6 +21,9 @@ class GraphqlSettings:
     """Filters on one page of rows."""
     max_first: int = 200
     """Rows in one page."""
+    max_answer_bytes: int = 4 * 1024 * 1024
+    """Of one answer, in JSON; as much as a gRPC message has. One page of rows is kept small by
+    `intake.tables.max_page_characters`."""
     allow_introspection: bool = True
     """Whether the schema may be asked for (`__schema`, `__type`, `_service`). Where HTTP listens on another address
     than loopback, `server/settings.py` turns it off unless it was set."""

@@ -40,7 +40,16 @@ ROOMS = {
         {"errors", "decision"},
         {"rego"},
     ),
-    "graphql": ({"sdl"}, {"execution"}, {"roots"}, {"table", "turn"}, {"context"}, {"guard", "observer"}, {"settings"}),
+    "graphql": (
+        {"sdl"},
+        {"execution"},
+        {"roots"},
+        {"table", "turn"},
+        {"context"},
+        {"budget"},
+        {"guard", "observer", "encoding"},
+        {"settings"},
+    ),
     "server": (
         {"cli"},
         {"main"},

@@ -13,7 +13,7 @@ from strawberry.http.ides import get_graphql_ide_html
 from headworks.graphql.execution import Graph, GraphqlRequest
 from headworks.graphql.turn.port import Turns
 from headworks.server.http.gate import Handler
-from headworks.server.http.replies import encode, refusal
+from headworks.server.http.replies import refusal
 from headworks.server.visit.visit import Visit
 
 GRAPHQL_JSON = "application/graphql-response+json"
@@ -44,13 +44,18 @@ def parse_request(body: bytes) -> GraphqlRequest:
     match request:
         case list():
             raise BadGraphqlRequest("batches are not served; send one request at a time")
-        case {"query": str() as query}:
-            variables, name = request.get("variables"), request.get("operationName")
+        case {"query": str() as query} if query:
+            is_hash_only = False
+        case {"extensions": {"persistedQuery": dict()}}:
+            query, is_hash_only = "", True
+        case {"query": ""}:
+            query, is_hash_only = "", False
         case _:
             raise BadGraphqlRequest('the body is an object with "query", a string')
+    variables, name = request.get("variables"), request.get("operationName")
     if not (variables is None or isinstance(variables, dict)) or not (name is None or isinstance(name, str)):
         raise BadGraphqlRequest('"variables" is an object and "operationName" a string, or they are left out')
-    return GraphqlRequest(query, variables, name or None)
+    return GraphqlRequest(query, variables, name or None, is_hash_only)
 
 
 def graphql_handler(graph: Graph, turns_of: TurnsOf) -> Handler:
@@ -64,6 +69,9 @@ def graphql_handler(graph: Graph, turns_of: TurnsOf) -> Handler:
         media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if media_type != "application/json":
             return refusal(415, "BAD_REQUEST", "the content type is application/json")
+        if request.headers.get("content-encoding", "identity").strip().lower() != "identity":
+            # RFC 9110, section 15.5.16: the header says what would have been taken.
+            return refusal(415, "BAD_REQUEST", "the body is sent as it is", {"accept-encoding": "identity"})
         try:
             asked = parse_request(body)
         except BadGraphqlRequest as bad:
@@ -71,8 +79,8 @@ def graphql_handler(graph: Graph, turns_of: TurnsOf) -> Handler:
         answer = await graph.answer(asked, visit.caller, turns_of(visit))
         is_new = GRAPHQL_JSON in request.headers.get("accept", "")
         return Response(
-            encode(answer),
-            status_code=400 if is_new and "data" not in answer else 200,
+            answer.body,
+            status_code=400 if is_new and not answer.has_data else 200,
             media_type=GRAPHQL_JSON if is_new else "application/json",
         )
 

@@ -1,5 +1,6 @@
 """Documents that would cost too much are refused before they are validated or run."""
 
+import json
 from typing import Any
 
 import pytest
@@ -17,7 +18,9 @@ def graph(settings: GraphqlSettings | None = None) -> Graph:
 
 
 async def answer(query: str, settings: GraphqlSettings | None = None, **variables: Any) -> dict[str, Any]:
-    return await graph(settings).answer(GraphqlRequest(query, variables), ADA, AnsweringTurns())
+    answered = await graph(settings).answer(GraphqlRequest(query, variables), ADA, AnsweringTurns())
+    response: dict[str, Any] = json.loads(answered.body)
+    return response
 
 
 async def code(query: str, settings: GraphqlSettings | None = None) -> Any:
@@ -128,6 +131,6 @@ async def test_no_document_is_our_fault(query: str) -> None:
     """Whatever is sent, the answer is data or an error of the sender's, never a masked one."""
     observer = RecordingGraphqlObserver()
     asked = Graph(GraphqlSettings(), OwnedTables(), observer)
-    response = await asked.answer(GraphqlRequest(query), ADA, AnsweringTurns())
+    response = json.loads((await asked.answer(GraphqlRequest(query), ADA, AnsweringTurns())).body)
     assert "errors" in response or "data" in response
     assert observer.faults == []

@@ -134,8 +134,8 @@ async def test_an_unknown_path_is_404_in_our_form(serve: Serve, path: str) -> No
         {"x-api-key": "[]"},
     ],
 )
-async def test_p12_garbage_credentials_are_401(serve: Serve, headers: dict[str, str]) -> None:
-    """P12: a malformed bearer is an answer, not a crash; the answer never repeats it."""
+async def test_garbage_credentials_are_401(serve: Serve, headers: dict[str, str]) -> None:
+    """A malformed bearer is an answer, not a crash; the answer never repeats it (aigw PR#2053)."""
     serving = await serve(Serving(allow_loopback=True))
     del serving.client.headers["authorization"]
     headers = headers or {"x-forwarded-for": "203.0.113.7"}
@@ -150,8 +150,8 @@ async def test_p12_garbage_credentials_are_401(serve: Serve, headers: dict[str, 
 @example(b"\t\x7f Bearer")
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.binary(max_size=60).filter(lambda value: not set(value) & set(b"\r\n")))
-async def test_p12_no_header_value_breaks_the_server(value: bytes) -> None:
-    """P12: any bytes as a credential give 400 or 401, and the server goes on."""
+async def test_no_header_value_breaks_the_server(value: bytes) -> None:
+    """Any bytes as a credential give 400 or 401, and the server goes on (aigw PR#2053)."""
     async with AsyncExitStack() as exits:
         serving = await Serving().start(exits)
         head = b"GET /bundles/headworks.tar.gz HTTP/1.1\r\nhost: x\r\nconnection: close\r\nauthorization: "
@@ -247,8 +247,8 @@ async def test_an_unexpected_exception_is_a_masked_500(serve: Serve) -> None:
     assert "hunter2" not in response.text + str(stack)
 
 
-async def test_p13_no_log_holds_a_secret_or_content(serve: Serve, caplog: pytest.LogCaptureFixture) -> None:
-    """P13: everything that any logger writes at DEBUG is scanned, over good, refused and broken requests."""
+async def test_no_log_holds_a_secret_or_content(serve: Serve, caplog: pytest.LogCaptureFixture) -> None:
+    """Everything that any logger writes at DEBUG is scanned, over good, refused and broken requests (aigw PR#2508)."""
     caplog.set_level(logging.DEBUG)
     for noisy in ("httpx", "httpcore"):
         logging.getLogger(noisy).setLevel(logging.CRITICAL)

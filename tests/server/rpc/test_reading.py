@@ -72,7 +72,7 @@ async def quiet(caplog: pytest.LogCaptureFixture, **options: Any) -> AsyncIterat
 
 @pytest.mark.parametrize("call", ["Converse", "Normalize"])
 async def test_bytes_that_are_no_message_are_named(call: str, caplog: pytest.LogCaptureFixture) -> None:
-    """Anybody can send them; they are the caller's mistake and no fault of ours, first or later in a call."""
+    """They are the caller's mistake and no fault of ours, first or later in a call (vllm PR#55451)."""
     async with quiet(caplog) as server:
         for word, data in (UNREADABLE | {"text": b"\x12\x04" + NOT_UTF_8}).items():
             for messages in ((data,), (SETUP, data), (SETUP, HELLO, data, data)):

@@ -168,7 +168,7 @@ def kind_of(cell: str) -> str:
     return f"CASE {' '.join(cases)} ELSE {TEXT} END"
 
 
-def can_have_type(bits: int) -> bool:
+def _can_have_type(bits: int) -> bool:
     """Whether a column with these bits has a type other than VARCHAR, or could have one after more values."""
     return any(not bits & ~one.bits for one in _TYPES)
 
@@ -182,7 +182,7 @@ def misfit(cell: str, bits: int) -> str:
         "FALSE" for a column that is text whatever comes.
     """
     found = _type_of(bits)
-    if found is None and not can_have_type(bits):
+    if found is None and not _can_have_type(bits):
         return "FALSE"
     # Without a type: no value so far, or dates that may be read in two ways.
     kinds = found.kinds if found else [kind for bit, kind in _KINDS.items() if bits & bit]

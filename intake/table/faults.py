@@ -36,6 +36,14 @@ class TableClosed(IntakeError):
     """The table was dropped before the question came."""
 
 
+def query_fault(error: duckdb.Error | UnicodeDecodeError, part: int, settings: TableSettings) -> IntakeError:
+    """As `fault`, for what DuckDB or its Python side raised on a query of a table that was read."""
+    if isinstance(error, UnicodeDecodeError) or "unicode" in str(error):
+        # A Parquet file may hold such bytes where nobody looks while it is read, as in its statistics.
+        return BadMedia(f"table {part}: a text value is not UTF-8")
+    return fault(error, settings)
+
+
 def fault(error: duckdb.Error, settings: TableSettings) -> IntakeError:
     """The error to raise `from None` for what DuckDB raised where neither file nor filter can be wrong."""
     if isinstance(error, duckdb.InterruptException):

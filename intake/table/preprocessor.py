@@ -1,4 +1,4 @@
-"""Tables in, profile and sample rows out."""
+"""Reads the bytes of a table part, and yields its profile and sample rows."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator

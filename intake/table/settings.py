@@ -47,7 +47,7 @@ class TableStoreSettings:
     """How much is kept; the least recently used goes first."""
 
     max_tables: int = 64
-    """A tenant who sends many small tables must not push out everybody's."""
+    """However small. Where one more comes, the table used longest ago is dropped."""
     max_bytes: int = 1024 * 1024 * 1024
     """Memory of all tables together. Each has a DuckDB of its own, which takes 8 MiB beside its rows."""
     max_age_seconds: int = 3600

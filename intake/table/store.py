@@ -79,6 +79,7 @@ class TableStore:
         Raises:
             UnknownTable: as `get`, or dropped meanwhile.
             BadFilter: a filter does not fit the table.
+            BadMedia: a text value of the table is not UTF-8.
             TooLarge: `first` is over the limit, or the query over the table's limits on time, memory and text.
             TableBroken: DuckDB failed for a reason that nobody expected.
         """

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import duckdb
 
-from headworks.intake.errors import BadMedia, TooLarge
+from headworks.intake.errors import TooLarge
 from headworks.intake.finding import TableProfile
 from headworks.intake.table.cells import Cells, check_readable
 from headworks.intake.table.csv_file import create_from_csv
-from headworks.intake.table.faults import fault
+from headworks.intake.table.faults import query_fault
 from headworks.intake.table.filters import BadFilter, Filter, Operator, where
 from headworks.intake.table.parquet_file import create_from_parquet
 from headworks.intake.table.profile import summarize
@@ -101,6 +101,7 @@ class Table:
             max_characters: Of all cells together, each with its punctuation in JSON.
         Raises:
             BadFilter: a filter does not fit the table.
+            BadMedia: a text value is not UTF-8.
             TooLarge: over the limits of the table's settings.
             TableClosed: it was closed before.
         """
@@ -157,10 +158,8 @@ class Table:
         try:
             with self._sandbox.cursor() as cursor:
                 yield cursor
-        except duckdb.Error as error:
-            raise fault(error, self._settings) from None
-        except UnicodeDecodeError:
-            raise BadMedia(f"table {self._part}: a text value is not UTF-8") from None
+        except (duckdb.Error, UnicodeDecodeError) as error:
+            raise query_fault(error, self._part, self._settings) from None
 
 
 def read_table(part: int, upload: Upload, settings: TableSettings) -> Table:

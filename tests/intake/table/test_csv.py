@@ -290,8 +290,10 @@ def names_of(columns: int) -> list[str]:
 def line(row: Any, delimiter: str, end: str) -> str:
     buffer = io.StringIO()
     # Python's writer quotes only the line end that it was told.
-    quoting = csv.QUOTE_ALL if any("\r" in cell or "\n" in cell for cell in row) else csv.QUOTE_MINIMAL
-    csv.writer(buffer, delimiter=delimiter, lineterminator=end, quoting=quoting).writerow(row)
+    has_line_end = any("\r" in cell or "\n" in cell for cell in row)
+    csv.writer(
+        buffer, delimiter=delimiter, lineterminator=end, quoting=csv.QUOTE_ALL if has_line_end else csv.QUOTE_MINIMAL
+    ).writerow(row)
     return buffer.getvalue()
 
 

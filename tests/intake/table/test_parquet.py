@@ -1,6 +1,7 @@
 """Parquet files that are good and look odd, and such that are not."""
 
 import datetime
+import re
 from decimal import Decimal
 from typing import Any
 
@@ -46,6 +47,21 @@ def test_encrypted_file_is_called_encrypted(plaintext_footer: bool) -> None:
     """Its magic bytes are PARE, or the usual ones where only the columns are encrypted (hardwood-hq/hardwood#600)."""
     with pytest.raises(BadMedia, match="table 1: the Parquet file is encrypted"), opened(encrypted(plaintext_footer)):
         pass
+
+
+def test_damaged_text_is_the_senders_fault() -> None:
+    """DuckDB meets some of it only when it takes a minimum from the file's statistics."""
+    good = parquet({"name": ["aü", "b", "üc"]}, compression="none")
+    places = [match.start() for match in re.finditer(b"\xc3\xbc", good)]
+    faults = []
+    for place in places:
+        try:
+            with opened(good[:place] + b"\xc3\x28" + good[place + 2 :]) as table:
+                table.sample(10, 80)
+        except BadMedia as error:
+            faults.append(str(error))
+    assert faults
+    assert all(fault.startswith("table 1: ") for fault in faults)
 
 
 def test_listed_values_count_as_what_they_take() -> None:

@@ -72,7 +72,7 @@ async def test_rows_that_do_not_fit_are_counted(tables: TableStore) -> None:
 
 
 async def test_bad_table_leaves_nothing_behind(tables: TableStore) -> None:
-    """B7: no file, no database, and the pool works on."""
+    """No file, no database, and the pool works on."""
     with pytest.raises(BadMedia):
         await read(b"a,b,c\n1,2,3\n4,5\n", tables, TableSettings())
     assert (await read(b"a,b\n1,2\n", tables, TableSettings()))[0].profile.rows == 1
@@ -102,7 +102,7 @@ class CountingStore(TableStore):
 
 
 async def test_table_of_a_cancelled_turn_is_not_kept() -> None:
-    """C19: a turn that ends while its table is read leaves nothing in the store."""
+    """A turn that ends while its table is read leaves nothing in the store."""
     store, count, pool = CountingStore(TableStoreSettings()), SlowCount(), WorkPool("table", WorkSettings())
 
     async def chunks() -> AsyncIterator[bytes]:

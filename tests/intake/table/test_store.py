@@ -1,7 +1,9 @@
 """Tables that are kept for their owners."""
 
+import datetime
 import os
 from collections.abc import Iterator
+from decimal import Decimal
 
 import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
@@ -96,11 +98,42 @@ def test_filters_compare_by_type(tables: TableStore, filters: list[Filter], mont
 
 
 @pytest.mark.parametrize(
+    ("one", "numbers"),
+    [
+        (Filter("whole", Operator.GT, "1.5"), [1, 2]),
+        (Filter("whole", Operator.EQ, "1.5"), []),
+        (Filter("whole", Operator.LE, "2.0"), [0, 1]),
+        (Filter("whole", Operator.GE, "1e0"), [0, 1, 2]),
+        (Filter("price", Operator.EQ, "2.254"), []),
+        (Filter("price", Operator.LT, "2.254"), [0, 1]),
+        (Filter("price", Operator.LE, "1.5"), [0]),
+        (Filter("day", Operator.GT, "2025-01-01 13:00:00"), [1, 2]),
+        (Filter("day", Operator.EQ, "2025-01-01 13:00:00"), []),
+        (Filter("day", Operator.EQ, "2025-01-01"), [0]),
+        (Filter("huge", Operator.GT, "9223372036854775806.5"), [2]),
+    ],
+)
+def test_value_of_a_filter_is_not_rounded(tables: TableStore, one: Filter, numbers: list[int]) -> None:
+    """DuckDB casts 1.5 to the integer 2, and then nothing is between 1.5 and 2."""
+    columns = {
+        "whole": [1, 2, 3],
+        "price": [Decimal("1.50"), Decimal("2.25"), Decimal("9.99")],
+        "day": [datetime.date(2025, 1, day) for day in (1, 2, 3)],
+        "huge": [1, 2, 2**63 - 1],
+    }
+    table_id = tables.put(read(parquet(columns)), "acme")
+    assert [number for number, _ in tables.rows(table_id, "acme", [one]).rows] == numbers
+
+
+@pytest.mark.parametrize(
     "bad",
     [
         Filter("month; DROP TABLE t", Operator.EQ, "1"),
         Filter("orders", Operator.GT, "many"),
         Filter("orders", Operator.GT),
+        Filter("orders", Operator.GT, "1e-999999999"),
+        Filter("orders", Operator.GT, "nan"),
+        Filter("orders", Operator.GT, "1e999999999"),
         Filter("tags", Operator.EQ, "x"),
     ],
 )

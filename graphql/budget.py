@@ -1,4 +1,4 @@
-"""What one answer may still hold, and when those who make it let others run."""
+"""The budget of one answer: how many bytes it may still take, and how long it may be made without a break."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -58,5 +58,5 @@ class AnswerBudget:
 
 
 def too_large(max_bytes: int) -> GraphQLError:
-    """The error in place of an answer, or of a field, that is too large."""
+    """Return the error that stands in place of an answer, or of a field, that is too large."""
     return refuse("ANSWER_TOO_LARGE", f"graphql.max_answer_bytes allows {max_bytes}; ask for fewer rows or fields")

@@ -1,4 +1,4 @@
-"""How a request to the graph is answered without telling what it should not."""
+"""Answers requests to the graph, and hides what an exception would tell."""
 
 import asyncio
 import traceback
@@ -95,7 +95,7 @@ class Graph:
         return response
 
     def _mask(self, error: GraphQLError) -> GraphQLError:
-        """Keep what graphql-core and this package say; hide what an exception says."""
+        """Keep the words of graphql-core and of this package; hide those of any other exception."""
         cause = error.original_error
         if cause is None or isinstance(cause, GraphQLError):
             return error

@@ -14,7 +14,7 @@ class ResolverFault:
 
 
 class GraphqlObserver(Protocol):
-    """Is told what the graph's users are not."""
+    """The port that is told what the graph's users are not told."""
 
     def resolver_failed(self, fault: ResolverFault) -> None:
         """Take note; must not raise."""

@@ -49,7 +49,7 @@ class Subgraph(federation.Schema):
         return [FederationAny(each) if isinstance(each, GraphQLError) else next(entities) for each in references]
 
     def process_errors(self, errors: list[GraphQLError], execution_context: ExecutionContext | None = None) -> None:
-        """Nothing: strawberry would log messages here, which may hold content."""
+        """Do nothing: strawberry would log messages here, which may hold content."""
 
 
 def _reference(representation: object) -> FederationAny | GraphQLError:
@@ -61,7 +61,7 @@ def _reference(representation: object) -> FederationAny | GraphQLError:
 
 
 def build_schema(settings: GraphqlSettings) -> Subgraph:
-    """The schema with its guard. Costs some 20 ms; build it once."""
+    """Build the schema with its guard. This takes some 20 ms, so it is done once."""
     return Subgraph(
         query=Query,
         mutation=Mutation,

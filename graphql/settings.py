@@ -1,11 +1,11 @@
-"""Limits on what one GraphQL request may ask for."""
+"""The settings of GraphQL."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class GraphqlSettings:
-    """Every bound on a document, and on the lists that it opens."""
+    """Every limit on a document, on the lists that it opens and on the answer."""
 
     max_tokens: int = 1_000
     """Tokens of the document; the longest query that the types make sense of has about 120, introspection 200."""

@@ -1,4 +1,4 @@
-"""The table entity and how its fields are resolved."""
+"""The table entity, and the resolvers of its fields."""
 
 import re
 from typing import Annotated, Self, TypeAlias
@@ -103,7 +103,7 @@ class Table:
 
     @classmethod
     async def resolve_reference(cls, info: RequestInfo, id: strawberry.ID) -> Self | None:  # noqa: A002
-        """The entity behind a reference of another subgraph; null where `table` says TableNotFound."""
+        """Return the entity behind a reference of another subgraph; null where `table` says TableNotFound."""
         view = await info.context.loader.load(id)
         return None if view is None else cls.of(view)
 

@@ -1,4 +1,4 @@
-"""How a turn is run from the graph."""
+"""The resolver that runs a turn."""
 
 from typing import assert_never
 

@@ -1,4 +1,4 @@
-"""API keys: from what a peer sent to the caller that it is."""
+"""Identifies callers by API keys."""
 
 import hashlib
 import hmac

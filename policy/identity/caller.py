@@ -31,7 +31,7 @@ class Caller:
 
 
 class Identifier(Protocol):
-    """The port to identity: says who a peer is."""
+    """The port to identity, which says who a peer is."""
 
     def identify(self, peer: Peer) -> Caller:
         """Name the caller. Pure and quick: no I/O, so it may run before anything else of a request.

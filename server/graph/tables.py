@@ -10,7 +10,7 @@ from headworks.server.status import status_of
 
 
 class StoredTables:
-    """Tables by id, for their owner's tenant."""
+    """Gives out tables by their id, to callers of the tenant that owns them."""
 
     def __init__(self, store: TableStore, pool: WorkPool) -> None:
         self._store = store

@@ -1,4 +1,4 @@
-"""GraphQL's port to turns, over the turn runner."""
+"""The graph's port to turns, over the turn runner."""
 
 from collections.abc import AsyncIterator
 
@@ -12,7 +12,7 @@ from headworks.server.visit.visit import Visit
 
 
 class RunnerTurns:
-    """The turns of one visit: whole turns of text, by the same runner as gRPC's."""
+    """Runs the turns of one visit: whole turns of text, by the runner that gRPC uses too."""
 
     def __init__(self, runner: TurnRunner, visit: Visit) -> None:
         self._runner = runner

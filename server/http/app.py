@@ -1,4 +1,4 @@
-"""The routes."""
+"""The HTTP application: which path is answered by what."""
 
 from dataclasses import dataclass
 
@@ -30,7 +30,7 @@ REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class HttpParts:
-    """What the routes serve."""
+    """The objects that answer behind the routes."""
 
     graph: Graph
     turns_of: TurnsOf
@@ -43,14 +43,14 @@ class HttpParts:
 
 
 def _http_error(request: Request, error: Exception) -> Response:
-    """In our form. What nobody expected is raised on by Starlette after this answer, so that `Front` notes it."""
+    """Answer in our form. Starlette then raises an unexpected error once more, so that `Front` notes it."""
     status, headers = (error.status_code, error.headers) if isinstance(error, HTTPException) else (500, None)
     reason, message = REASONS.get(status, ("BAD_REQUEST", "the request cannot be answered"))
     return refusal(status, reason, message, headers)
 
 
 def build_app(settings: HttpSettings, parts: HttpParts) -> Front:
-    """The ASGI application. Probes and metrics pass the gate by: they answer while everything else is full."""
+    """Build the ASGI application. Probes and metrics bypass the gate: they answer while everything else is full."""
     gate = Gate(settings, parts.identifier, parts.clock)
     routes = [
         Route("/graphql", gate.guard(graphql_handler(parts.graph, parts.turns_of)), methods=["POST"]),

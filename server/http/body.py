@@ -1,4 +1,4 @@
-"""Reads the bodies of requests: how much is held, and for how long, does not depend on how they are sent."""
+"""The bodies of requests are read here. What is held of them is bounded in size and time, however they are sent."""
 
 from starlette.requests import Request
 
@@ -21,7 +21,7 @@ class ClientGone(Exception):
 
 
 class Bodies:
-    """The bodies that are being read. A slow sender costs its connection and what it has sent, and nobody else."""
+    """Reads bodies. A slow sender costs its own connection and the bytes that it has sent, and nobody else waits."""
 
     def __init__(self, settings: HttpSettings, clock: Clock) -> None:
         self._settings = settings

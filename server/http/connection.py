@@ -1,4 +1,4 @@
-"""A connection that is closed when its peer is slow to say what it wants or to read its answer, or one too many."""
+"""An HTTP connection that ends when its peer is too slow, or when there are too many."""
 
 import asyncio
 from http import HTTPStatus
@@ -14,7 +14,7 @@ from headworks.server.visit.visit import peer_name
 
 
 def full_reply(error: Full, retry_after_seconds: int) -> bytes:
-    """What a connection too many is sent, whatever it would have asked."""
+    """Return what is sent to a connection that is one too many, whatever it would have asked."""
     status = HTTPStatus.TOO_MANY_REQUESTS if error.is_own else HTTPStatus.SERVICE_UNAVAILABLE
     body = encode({"reason": "TOO_MANY", "message": str(error)})
     head = (
@@ -25,7 +25,7 @@ def full_reply(error: Full, retry_after_seconds: int) -> bytes:
 
 
 def connections_of(settings: HttpSettings) -> Share:
-    """What all connections of one server count in."""
+    """Make the count of one server's connections."""
     return Share(
         Bound("http.max_connections", settings.max_connections),
         Bound("http.max_peer_connections", settings.max_peer_connections),
@@ -80,7 +80,7 @@ class BoundedConnection(H11Protocol):
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """Something waits to be read by the peer; from now on its answer is timed to its end.
+        """Begin to time the answer, because something waits to be read by the peer.
 
         The transport's limit is one byte, so this is called before anything can wait, closing connections included.
         """
@@ -90,13 +90,13 @@ class BoundedConnection(H11Protocol):
             self._answer_timer = self.loop.call_later(seconds, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """The peer has taken all that was sent so far."""
+        """Stop timing when the peer has taken the whole answer."""
         super().resume_writing()
         if not self._is_answering:
             self._stop_answer_timer()
 
     def on_response_complete(self) -> None:
-        """All of the answer is with the transport."""
+        """Stop timing when the transport has sent all of the answer that it was given."""
         super().on_response_complete()
         if not self.flow.write_paused:
             self._stop_answer_timer()

@@ -1,4 +1,4 @@
-"""Requests whose end two parties could see in different places. Pure.
+"""Refuses requests whose end a proxy and we could see in different places. Pure.
 
 h11 (0.16) refuses most of them itself: lengths that differ or are no numbers, codings other than `chunked`, spaces
 before colons, line ends in values, broken chunks. These are the ones that it takes.

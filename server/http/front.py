@@ -1,4 +1,4 @@
-"""The outermost layer: every request passes here, is bounded and noted, and ends in an answer."""
+"""The outermost layer: every request passes through here, is checked and noted, and ends in an answer."""
 
 import asyncio
 import time
@@ -18,7 +18,7 @@ METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 
 
 class HttpObserver(Protocol):
-    """Is told about requests; no argument holds content, and all but the time come from closed sets."""
+    """The port that is told about requests. No argument holds content; all but the time come from closed sets."""
 
     def request_finished(self, method: str, route: str, status: int, milliseconds: float) -> None:
         """One request was answered. `route` is a template or "unmatched", `method` a known one or "OTHER";
@@ -94,6 +94,6 @@ async def _send_in_pieces(send: Send, message: Message) -> None:
 
 
 def stack_of(error: BaseException) -> tuple[str, ...]:
-    """Where an exception came from, without its message."""
+    """Return where an exception came from, without its message."""
     frames = traceback.extract_tb(error.__traceback__)
     return tuple(f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames)

@@ -1,4 +1,4 @@
-"""Lets requests in: who asks, how much, how many at once, for how long, and only while somebody listens."""
+"""The gate in front of the handlers: it decides who is let in, with how much, how many at once and for how long."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

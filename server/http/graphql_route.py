@@ -1,4 +1,4 @@
-"""GraphQL over HTTP: one JSON request in, one JSON response out.
+"""The GraphQL route: one JSON request comes in, one JSON response goes out.
 
 Source: GraphQL over HTTP, working draft; media types and status codes from its sections 5 and 6.
 """

@@ -1,4 +1,4 @@
-"""uvicorn inside a loop that somebody else runs and stops."""
+"""The HTTP server: uvicorn, inside an event loop that it neither runs nor stops."""
 
 import asyncio
 import contextlib
@@ -16,7 +16,7 @@ from headworks.server.visit.address import bare
 
 
 class _EmbeddedServer(uvicorn.Server):
-    """Leaves signals alone, and tells when it accepts."""
+    """uvicorn's server, which leaves signals alone and tells when it accepts connections."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)

@@ -1,4 +1,4 @@
-"""Limits of the HTTP side."""
+"""The settings of HTTP."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from headworks.server.visit.address import require_host
 
 @dataclass(frozen=True, slots=True)
 class HttpSettings:
-    """Where HTTP is served, and every bound on a peer."""
+    """Where HTTP is served, and every limit on a peer."""
 
     host: str = "127.0.0.1"
     """Loopback, IPv6 with brackets or without; another address is refused by `server/settings.py` unless

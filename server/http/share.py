@@ -1,4 +1,4 @@
-"""A bounded quantity of which nobody gets so much that nothing is left for others."""
+"""Shares out a bounded quantity, so that nobody gets so much that nothing is left for others."""
 
 from collections import Counter
 from collections.abc import Generator
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A limit as the settings have it."""
+    """A limit, and the name of its setting."""
 
     setting: str
     allowed: int
 
 
 class Full(Exception):
-    """There is not so much left.
+    """Less is left than was asked for.
 
     Args:
         bound: The limit that was met.
@@ -43,7 +43,7 @@ class Share:
         self._by_holder: Counter[str] = Counter()
 
     def take(self, amount: int, *holders: str) -> None:
-        """Let holders have more; each of them is counted with the whole amount.
+        """Let the holders have more. One taker may be several of them (a peer and a tenant); each is counted in full.
 
         Raises:
             Full: it would be over a limit, and nothing was taken.
@@ -56,7 +56,7 @@ class Share:
         self._by_holder.update(dict.fromkeys(holders, amount))
 
     def give_back(self, amount: int, *holders: str) -> None:
-        """Undo so much of what was taken."""
+        """Take back so much of what the holders took."""
         self._held -= amount
         for holder in holders:
             self._by_holder[holder] -= amount

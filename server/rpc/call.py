@@ -1,4 +1,4 @@
-"""What one gRPC call knows: who calls, over what, and how an error leaves it."""
+"""One gRPC call: who makes it, over what, and how an error leaves it."""
 
 import logging
 import traceback
@@ -27,7 +27,7 @@ _ENTRY_BYTES = 32
 
 
 def check_metadata(context: Context, max_bytes: int) -> None:
-    """Hold a call to `rpc.max_metadata_bytes`.
+    """Hold a call's metadata to `rpc.max_metadata_bytes`.
 
     Raises:
         TooLarge: it sent more.

@@ -1,4 +1,4 @@
-"""Around every call: what is settled before its first message is read, and the status that it ends with."""
+"""The interceptor around every call: it decides what is known before the first message, and ends it with a status."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable

@@ -36,7 +36,7 @@ class RpcServer:
         """The bound port, once started."""
 
     async def start(self) -> None:
-        """Listen, not serving yet.
+        """Listen; health says "not serving" until `set_serving`.
 
         Raises:
             OSError: the address cannot be taken, or the certificate cannot be used.

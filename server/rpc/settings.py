@@ -1,4 +1,4 @@
-"""Where gRPC is served, and its limits."""
+"""The settings of gRPC."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +9,7 @@ from headworks.server.visit.tls import require_pair
 
 @dataclass(frozen=True, slots=True)
 class RpcSettings:
-    """Where gRPC is served, and every bound on a peer."""
+    """Where gRPC is served, and every limit on a peer."""
 
     host: str = "127.0.0.1"
     """Loopback, IPv6 with brackets or without; another address wants TLS and keys, on which `server/settings.py`

@@ -5,7 +5,7 @@ from pathlib import Path
 
 
 def server_context(certificate: Path, key: Path) -> ssl.SSLContext:
-    """Load a pair that clients are shown; none of their own is asked for.
+    """Load the certificate that clients are shown; they are not asked for one of their own.
 
     Args:
         certificate: PEM chain, the server's own first.

@@ -13,11 +13,11 @@ from headworks.server.cli.mistake import FAILED, INTERRUPTED, USAGE, Mistake
 from headworks.server.cli.models_commands import models
 from headworks.server.cli.render import printable
 from headworks.server.cli.serve_command import serve
-from headworks.server.cli.streams import drop_output, mend_streams
+from headworks.server.cli.streams import drop_output
 from headworks.server.cli.turn_commands import ask, demo, normalize
 
 _USAGE_ERROR = cast(type[Exception], typer.BadParameter.__mro__[2])
-"""ClickException; newer typer carries a click of its own, so the class cannot be named by its module."""
+"""This is click's ClickException. Newer versions of typer carry a click of their own, so no import finds it in all."""
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 app = typer.Typer(
@@ -50,12 +50,6 @@ def headworks(
     ] = False,
 ) -> None:
     """The streaming front door of a language model: voice, images, tables and text over one gRPC stream."""
-
-
-def main() -> None:
-    """Run the command line and leave with its exit code."""
-    mend_streams()
-    sys.exit(run(sys.argv[1:]))
 
 
 def run(arguments: Sequence[str]) -> int:

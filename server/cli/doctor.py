@@ -1,4 +1,4 @@
-"""`doctor`: what is active here and why, and what a gateway costs."""
+"""The command `doctor`: it says what is active here and why, and measures what a gateway costs."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -22,20 +22,23 @@ _STYLES = {State.FINE: "green", State.ABSENT: "yellow", State.ODD: "yellow", Sta
 def doctor(
     config: options.Config = None,
     store: Annotated[
-        Path | None, typer.Option("--store", help="Folder of the model store; by default the one in the settings.")
+        Path | None,
+        typer.Option(
+            "--store", metavar="FOLDER", help="Folder of the model store; by default the one in the settings."
+        ),
     ] = None,
     bench: Annotated[
         bool,
         typer.Option(
             "--bench",
-            help="Instead, start a gateway and measure seconds to SERVING and resident memory in MB. Off by default.",
+            help="Start a gateway instead, and measure its memory and the seconds until it serves. Off by default.",
         ),
     ] = False,
     is_json: options.Json = False,
 ) -> None:
     """Say what is active and why: packages, models, execution provider, policy, engine, ports, settings.
 
-    Exit code 1 when something is wrong that serving would fail on.
+    The exit code is 1 when something is wrong that would keep a gateway from serving.
     """
     if bench:
         _bench(config, is_json=is_json)
@@ -55,8 +58,8 @@ def doctor(
 
 def _checks(config: Path | None, store: Path | None) -> Iterator[Check]:
     yield from checks.packages()
-    if not checks.can_serve():
-        yield Check("settings", State.ABSENT, "not looked at: the server's packages are not installed")
+    if missing := checks.missing_for_serving():
+        yield Check("settings", State.ABSENT, f"not looked at: {missing} is not installed")
         for check in checks.store(options.store_folder(store, None)):
             yield replace(check, state=State.ABSENT) if check.state is State.WRONG else check  # a client needs none
         return

@@ -1,4 +1,4 @@
-"""A gateway in a process of its own, for the length of a demo or a measurement."""
+"""A gateway in a process of its own, for as long as a demo or a measurement takes."""
 
 import asyncio
 import os
@@ -22,14 +22,14 @@ from headworks.server.client.client import CallFailed, HeadworksClient
 
 HOST = "127.0.0.1"
 START_SECONDS = 600.0
-"""Until SERVING; vLLM takes 35 s here, and minutes where it compiles."""
+"""How long a gateway may take until it serves; vLLM takes half a minute on two cores, and minutes if it compiles."""
 STOP_SECONDS = 45.0
-"""Until it is killed: its own drain takes at most 30.5 s."""
+"""How long a gateway may take to end before it is killed; by default it drains for at most 30.5 s."""
 HURRY_SECONDS = 8.0
-"""Until it is killed after a second Ctrl-C: it cuts its turns at once, and vLLM's core takes up to 5 s to end."""
+"""The same after a second Ctrl-C: turns are cut at once, and vLLM's core may take 5 s to end."""
 _POLL_SECONDS = 0.2
 _TAIL_BYTES = 16_384
-"""Of its log, looked at while it starts and when it fails; an engine has a lot to say."""
+"""How much of the end of its log is read at a time; an engine may write a lot there."""
 _READY = re.compile(r" server\.ready part=(\w+)")
 _LISTENING = re.compile(r" server\.listening grpc=(\S+) http=(\S+)")
 
@@ -47,10 +47,10 @@ class RunningGateway:
     seconds_to_serving: float
 
     def wait(self) -> None:
-        """Return at Ctrl-C.
+        """Wait for Ctrl-C, then return.
 
         Raises:
-            Mistake: it ended by itself; the sentence holds its last line.
+            Mistake: the gateway ended by itself; the sentence holds its last line.
         """
         try:
             self.process.wait()
@@ -63,13 +63,13 @@ class RunningGateway:
 def running_gateway(config: Path | None, *, is_quiet: bool = False) -> Iterator[RunningGateway]:
     """Start `headworks serve` on free loopback ports, wait until it is SERVING, and stop it in the end.
 
-    All that it and its engine say goes to a file, which stays.
+    All that the gateway and its engine print goes to a file, which is kept.
 
     Args:
         config: Its settings file; None for the embedded defaults.
-        is_quiet: Say neither where the log is nor how far the start is.
+        is_quiet: Do not print where the log is and how far the start has come.
     Raises:
-        Mistake: it ended, or did not serve in time; the sentence holds its last line.
+        Mistake: the gateway ended, or did not serve in time; the sentence holds its last line.
     """
     command = [sys.executable, "-m", "headworks.server.cli", "serve", "--log-level", "info"]
     command += ["--host", HOST, "--port", "0", "--http-port", "0"]
@@ -79,7 +79,7 @@ def running_gateway(config: Path | None, *, is_quiet: bool = False) -> Iterator[
         log = Path(output.name)
         console.print(f"Starting a gateway; its log is {log}", soft_wrap=True)
         started = time.monotonic()
-        # A group of its own: a terminal's Ctrl-C then comes to us alone, and we say how the gateway ends.
+        # It gets a process group of its own, so that a terminal's Ctrl-C comes to us alone and we choose how it ends.
         process = subprocess.Popen(  # noqa: S603  # ours
             command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, process_group=0
         )
@@ -97,7 +97,7 @@ def running_gateway(config: Path | None, *, is_quiet: bool = False) -> Iterator[
 
 @contextmanager
 def _signals_end_us() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP raise, so that whoever started something stops it; what `nohup` ignores stays ignored."""
+    """Let SIGTERM and SIGHUP raise SystemExit, so that the gateway is stopped; what `nohup` ignores stays ignored."""
 
     def leave(number: int, _: FrameType | None) -> None:
         raise SystemExit(128 + number)  # as shells count
@@ -114,7 +114,7 @@ def _signals_end_us() -> Iterator[None]:
 
 
 def health(target: str) -> str:
-    """Return grpc.health.v1's word for a server in clear, or "" when nobody answers."""
+    """Ask a server without TLS for its health; return the word of grpc.health.v1, or "" when nobody answers."""
 
     async def ask() -> str:
         async with HeadworksClient(target) as client:
@@ -127,7 +127,7 @@ def health(target: str) -> str:
 
 
 def _wait_serving(process: "subprocess.Popen[bytes]", started: float, log: Path, console: Console) -> tuple[str, str]:
-    """Return its addresses for gRPC and HTTP, once it serves."""
+    """Wait until the gateway serves; return its addresses for gRPC and HTTP."""
     told: set[str] = set()
     addresses = ("", "")
 
@@ -153,7 +153,7 @@ def _wait_serving(process: "subprocess.Popen[bytes]", started: float, log: Path,
 
 
 def _last_word(log: Path) -> str:
-    """Its own sentence on why it failed, else its last line."""
+    """Return the gateway's sentence on why it failed, or else its last line."""
     said = [printable(line) for line in _tail(log).splitlines() if line.strip()]
     return next((line for line in said if "server.failed" in line), said[-1] if said else "it said nothing")
 
@@ -165,10 +165,10 @@ def _tail(log: Path) -> str:
 
 
 def _stop(process: "subprocess.Popen[bytes]") -> None:
-    """Let it drain, and kill it with its engine if it does not end in time.
+    """Let the gateway drain; if it does not end in time, kill it and its engine.
 
     Raises:
-        KeyboardInterrupt: Ctrl-C came meanwhile, and cut its turns.
+        KeyboardInterrupt: Ctrl-C came meanwhile; the gateway's turns were cut.
     """
     process.terminate()
     try:
@@ -185,7 +185,7 @@ def _stop(process: "subprocess.Popen[bytes]") -> None:
 
 
 def _cut(process: "subprocess.Popen[bytes]") -> None:
-    """End it without waiting for its turns, which it takes two signals for; two of a kind could arrive as one."""
+    """End the gateway without waiting for its turns. That takes two signals; two of one kind could arrive as one."""
     process.send_signal(signal.SIGINT)
     process.terminate()
     with suppress(subprocess.TimeoutExpired):

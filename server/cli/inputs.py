@@ -1,4 +1,4 @@
-"""Files on the command line: checked before anything is sent, then read in pieces."""
+"""The parts that a command line names. They are checked before anything is sent, then read in pieces."""
 
 import asyncio
 import re
@@ -30,11 +30,11 @@ _SIGNS = {
     "a WebP picture": (Modality.IMAGE, re.compile(rb"RIFF....WEBP", re.DOTALL)),
     "a Parquet file": (Modality.TABLE, re.compile(rb"PAR1")),
 }
-"""First bytes that belong to one option alone. Anything else is the server's to judge, never a file's name."""
+"""First bytes that fit one option only. The server judges all others by their bytes; a file's name decides nothing."""
 _CONVERT = "convert it with: ffmpeg -i {} -ac 1 -c:a pcm_s16le mono.wav"
 
 Progress = Callable[[str, int, int | None], None]
-"""(what is being sent, bytes so far, bytes in all; None where nobody knows)."""
+"""It takes what is being sent, the bytes sent so far, and the bytes in all (None for a stream)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +47,14 @@ class FilePart:
 
 @dataclass(frozen=True, slots=True)
 class TextPart:
-    """What was typed."""
+    """A question that was typed."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class MicPart:
-    """A WAV file sent at the pace at which it was spoken."""
+    """A WAV file that is sent at the pace at which it was spoken."""
 
     path: Path
     sample_rate_hertz: int
@@ -72,7 +72,7 @@ Part = FilePart | TextPart | MicPart
 def gather(
     question: str | None, audio: Sequence[Path], image: Sequence[Path], table: Sequence[Path], mic: Path | None
 ) -> tuple[Part, ...]:
-    """Check everything and put it in the order in which it is sent: what the question is about comes first.
+    """Check all parts and put them in the order of sending: first what the question is about, then the question.
 
     Raises:
         Mistake: the first thing that is wrong.
@@ -93,7 +93,7 @@ def gather(
 
 
 def voice_setup(parts: Sequence[Part]) -> VoiceForm:
-    """Return how the turn's audio is sent; a microphone asks for partial transcripts."""
+    """Return the form in which the turn's audio is sent; partial transcripts are asked for."""
     for part in parts:
         if isinstance(part, MicPart):
             return VoiceForm(AudioEncoding.LINEAR16, part.sample_rate_hertz, has_partials=True)
@@ -120,7 +120,7 @@ async def chunks(parts: Sequence[Part], progress: Progress) -> AsyncGenerator[Ch
             case MicPart():
                 start = asyncio.get_running_loop().time()
                 for chunk, end_seconds in _mic_chunks(part):
-                    # A microphone hands over what was spoken, so each piece leaves when its last sample would be.
+                    # A microphone hands over what was spoken, so a piece leaves when its last sample would be spoken.
                     await asyncio.sleep(start + end_seconds - asyncio.get_running_loop().time())
                     yield chunk
                     progress(f"{part.path.name} (spoken)", round(end_seconds * 1000), round(part.seconds * 1000))
@@ -181,7 +181,7 @@ def _text_chunks(text: str) -> Iterator[Chunk]:
 
 
 async def _file_chunks(part: FilePart) -> AsyncGenerator[Chunk, None]:
-    """Cut into messages; one piece is held back, because the last message says that it is the last."""
+    """Cut a file into messages. One piece is held back, because the last message must be marked as the last."""
     held = b""
     async with aclosing(pieces(part.source)) as reading:
         async for data in reading:

@@ -1,4 +1,4 @@
-"""Options that several commands share, with their help: unit, default, and what they are for."""
+"""Options that several commands share. The help of each says what it is for, its unit and its default."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +32,7 @@ Mic = Annotated[
     typer.Option(
         "--mic",
         metavar="FILE",
-        help="A 16-bit mono WAV file, streamed as a microphone would: at the pace at which it was spoken.",
+        help="A 16-bit mono WAV file, sent as a microphone would send it: at the pace at which it was spoken.",
     ),
 ]
 Model = Annotated[
@@ -43,7 +43,7 @@ Instructions = Annotated[
     typer.Option(
         "--instructions",
         metavar="TEXT",
-        help="Standing instructions for the model, at most 4,096 bytes; none by default.",
+        help="Instructions for the model that hold for the whole turn, at most 4,096 bytes; none by default.",
     ),
 ]
 Purpose = Annotated[
@@ -51,13 +51,16 @@ Purpose = Annotated[
     typer.Option(
         "--purpose",
         metavar="TEXT",
-        help="What the turn is for, at most 64 bytes; a claim that policy may read. None by default.",
+        help="What the turn is for, at most 64 bytes; policy may read it, and cannot check it. None by default.",
     ),
 ]
 MaxTokens = Annotated[
     int,
     typer.Option(
-        "--max-tokens", metavar="COUNT", min=0, help="Ceiling of the answer in tokens; 0 is the server's default."
+        "--max-tokens",
+        metavar="COUNT",
+        min=0,
+        help="The most tokens that the answer may have; 0 is the server's default.",
     ),
 ]
 Temperature = Annotated[
@@ -76,7 +79,8 @@ ApiKey = Annotated[
         metavar="KEY",
         envvar="HEADWORKS_API_KEY",
         show_default=False,
-        help="Sent as a bearer token; better set in the environment. A server on this machine needs none.",
+        help="Sent as a bearer token. Other users of this machine can read a command line, so better set the variable. "
+        "A server on this machine needs no key.",
     ),
 ]
 CaFile = Annotated[
@@ -104,7 +108,11 @@ Store = Annotated[
 
 
 def store_folder(store: Path | None, config: Path | None) -> Path:
-    """Return the model store's folder as a gateway with that settings file finds it; an option or its variable wins.
+    """Return the folder of the model store that a gateway with this settings file would use.
+
+    Args:
+        store: From --store or its variable; it wins over the file.
+        config: The settings file; None for no file.
 
     Raises:
         Mistake: it is in a home folder that this user has not, a setting is wrong, or a file is named where the
@@ -125,7 +133,7 @@ def store_folder(store: Path | None, config: Path | None) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """Where and how to call."""
+    """Where to call, and how."""
 
     target: str
     api_key: str | None
@@ -134,10 +142,10 @@ class Connection:
     timeout_seconds: float
 
     def open(self) -> HeadworksClient:
-        """Return a client; must be called on a running event loop.
+        """Return a client; an event loop must be running.
 
         Raises:
-            Mistake: the target or the certificate file is no good.
+            Mistake: the target, the key or the certificate file cannot be used.
         """
         host, _, port = self.target.rpartition(":")
         if "://" not in self.target:

@@ -22,13 +22,13 @@ _STANDARD_INPUT_NUMBER = 0
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A path that was looked at."""
+    """A file or a stream that was looked at."""
 
     path: Path
     name: str
     """What people call it."""
     size_bytes: int | None
-    """None: a stream."""
+    """None for a stream."""
     head: bytes
     """A file's first bytes; empty for a stream, from which nothing is taken before it is sent."""
 
@@ -65,7 +65,7 @@ def look(path: Path) -> Source:
 
 
 def check_read_once(sources: Sequence[Source]) -> None:
-    """Refuse a stream that is named twice: whoever comes second would wait for ever, or find nothing.
+    """Refuse a stream that is named twice: the second reader would wait for ever, or find nothing.
 
     Raises:
         Mistake: one is.
@@ -77,7 +77,7 @@ def check_read_once(sources: Sequence[Source]) -> None:
 
 
 async def pieces(source: Source) -> AsyncGenerator[bytes, None]:
-    """Read it to its end, in pieces of at most `PIECE_BYTES`; a stream's as soon as they are there.
+    """Read a source to its end, in pieces of at most `PIECE_BYTES`. Pieces of a stream come as soon as they are there.
 
     Raises:
         Mistake: it can no longer be read, or a stream is empty.
@@ -110,7 +110,7 @@ def _standard_input() -> Source:
 
 
 async def _streamed(source: Source) -> AsyncGenerator[bytes, None]:
-    """Read on a thread that nobody waits for: a pipe may be silent for ever, and Ctrl-C must end us all the same."""
+    """Read on a thread that nobody waits for: a pipe may stay silent for ever, and Ctrl-C must end the command."""
     loop = asyncio.get_running_loop()
     found: asyncio.Queue[bytes | OSError] = asyncio.Queue()
     wanted = threading.Semaphore(1)
@@ -137,7 +137,7 @@ async def _streamed(source: Source) -> AsyncGenerator[bytes, None]:
 
 
 def _read_until_end(source: Source) -> Iterator[bytes | OSError]:
-    """Yield what comes, and last b"" or the error that ended it."""
+    """Yield what comes, and in the end b"" or the error that ended the stream."""
     try:
         with _opened(source) as file:
             while data := file.read(PIECE_BYTES):
@@ -149,7 +149,7 @@ def _read_until_end(source: Source) -> Iterator[bytes | OSError]:
 
 
 def _opened(source: Source) -> BinaryIO:
-    """Open without a buffer, so that bytes come as they are there and the interpreter can end during a read."""
+    """Open without a buffer: bytes come as soon as they are there, and the interpreter can end while a read waits."""
     if source.path == STANDARD_INPUT:
         return open(_STANDARD_INPUT_NUMBER, "rb", buffering=0, closefd=False)
     return source.path.open("rb", buffering=0)

@@ -1,4 +1,4 @@
-"""Standard streams, which a shell or a supervisor may close, fill up or give a narrow encoding."""
+"""Standard streams. A shell or a supervisor may close them, and an encoding may lack characters."""
 
 import io
 import os
@@ -8,14 +8,14 @@ _STREAMS = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))
 
 
 def mend_streams() -> None:
-    """Put /dev/null where a stream is closed, and let output escape the characters that its encoding lacks.
+    """Open /dev/null in the place of a closed stream, and escape characters that the output's encoding lacks.
 
-    Python has None for a closed stream, and the next file or socket to be opened would take its number: what is meant
-    for the terminal would then go there.
+    Python has None for a closed stream. The next file or socket would get the stream's number, and then what is meant
+    for the terminal.
     """
     for name, mode in _STREAMS:
         if getattr(sys, name) is None:
-            stream = open(os.devnull, mode)  # noqa: SIM115  # open as long as the process; takes the lowest free number
+            stream = open(os.devnull, mode)  # noqa: SIM115  # it stays open, and gets the lowest free number
             os.set_inheritable(stream.fileno(), True)  # as the other streams are
             setattr(sys, name, stream)
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -23,5 +23,5 @@ def mend_streams() -> None:
 
 
 def drop_output() -> None:
-    """Send what is still buffered for standard output to /dev/null: its reader has gone, or its disk is full."""
+    """Send what standard output still holds to /dev/null, because its reader has gone or its disk is full."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""`ask`, `normalize` and `demo`: what a caller can do."""
+"""The commands of a caller: `ask`, `normalize` and `demo`."""
 
 import asyncio
 import sys
@@ -23,7 +23,7 @@ from headworks.server.turn.errors import BadRequest
 from headworks.server.turn.steps import Setup
 
 TIMEOUT_SECONDS = 120.0
-"""Of a turn; a small model on two cores answers within a few seconds, a big prompt may take a minute."""
+"""How long a turn may take; a small model on two cores needs a few seconds, with a big prompt a minute."""
 BIGGER_MODEL = "Qwen/Qwen2.5-1.5B-Instruct"
 DEMO_SETUP = Setup(max_output_tokens=96, purpose="demo")
 DEMO_REMARK = (
@@ -50,7 +50,7 @@ def ask(
     timeout: options.Timeout = TIMEOUT_SECONDS,
     is_json: options.Json = False,
 ) -> None:
-    """Ask a question about files, and watch the turn: transcript, labels, profile, verdict, answer, timings.
+    """Ask a question about files, and see the turn: transcript, labels, profile, verdict, answer and timings.
 
     Ctrl-C cancels the turn. For example: headworks ask "Which month was best?" --table orders.csv
     """
@@ -77,7 +77,10 @@ def normalize(
     timeout: options.Timeout = TIMEOUT_SECONDS,
     is_json: options.Json = False,
 ) -> None:
-    """Show what intake makes of files: spans with their origin, confidence, tokens and text. No model is asked."""
+    """Show what a model would be given of files: spans with their origin, confidence, tokens and text.
+
+    No model is asked.
+    """
     parts = gather(question, audio, image, table, mic)
     setup = _setup(model, instructions, purpose, voice_setup(parts))
     connection = Connection(target, api_key, ca_file, tls, timeout)
@@ -101,9 +104,10 @@ def demo(
     timeout: options.Timeout = TIMEOUT_SECONDS,
     is_json: options.Json = False,
 ) -> None:
-    """Send the demo turn: a spoken question about a table and a picture. --config is for --serve.
+    """Send the demo's turn: a spoken question about a table and a picture.
 
-    First what intake makes of it, span by span; then the turn with its verdict, answer and timings.
+    It shows first what the model will be given, span by span, then the turn with its verdict, answer and timings.
+    --config is read by the gateway that --serve starts.
     """
     with ExitStack() as held:
         gateway = held.enter_context(running_gateway(config, is_quiet=is_json)) if serve else None
@@ -120,12 +124,12 @@ def demo(
 
 
 def demo_parts(folder: Path) -> Sequence[Part]:
-    """Return the demo's input: orders, receipt and question."""
+    """Return the demo's parts: the orders, the receipt and the question."""
     return gather(None, [folder / "question.flac"], [folder / "receipt.png"], [folder / "orders.csv"], None)
 
 
 def call(connection: Connection, body: Callable[[HeadworksClient], Awaitable[None]]) -> None:
-    """Run a call to its end. Ctrl-C cancels it first and is raised then.
+    """Run a call to its end. Ctrl-C cancels the call, and is then raised.
 
     Raises:
         Mistake: the call failed.

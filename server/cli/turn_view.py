@@ -1,4 +1,4 @@
-"""A turn while it runs: live on a terminal, plain lines in a pipe, or JSON lines."""
+"""What is shown of a turn while it runs: a live display on a terminal, plain lines in a pipe, or JSON lines."""
 
 from typing import Protocol, Self
 
@@ -16,7 +16,7 @@ _REFRESH_PER_SECOND = 8
 
 
 class TurnView(Protocol):
-    """Hears of a turn's events in their order. Use it as a context manager."""
+    """It is told of a turn's events in their order. Use it as a context manager."""
 
     def __enter__(self) -> Self: ...
 
@@ -31,7 +31,7 @@ class TurnView(Protocol):
         ...
 
     def say(self, sentence: str) -> None:
-        """Print a remark for the reader; a program is spared it."""
+        """Print a remark for people; a view for programs leaves it out."""
         ...
 
     def sent(self, name: str, done: int, total: int | None) -> None:
@@ -46,13 +46,13 @@ class TurnView(Protocol):
 
 
 class JsonView:
-    """One JSON object a line, in the order of the events."""
+    """It prints one JSON object per line, in the order of the events."""
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Nothing to let go of."""
+        """Do nothing: nothing is held."""
 
     def show(self, event: Event) -> None:
         """See `TurnView`."""
@@ -70,7 +70,7 @@ class JsonView:
 
 
 class TextView:
-    """Finals scroll by and stay; partial transcripts and progress are drawn over below them, on a terminal only."""
+    """It prints what is final, line by line. On a terminal, partial transcripts and progress are redrawn below that."""
 
     def __init__(self, console: Console, *, is_screen: bool) -> None:
         self._console = console

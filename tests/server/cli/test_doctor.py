@@ -13,7 +13,7 @@ import pytest
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 from headworks.intake.models.store import ModelStore
-from headworks.server.cli import run
+from headworks.server.cli.app import run
 
 Rows = dict[str, tuple[str, str]]
 """By subject: (state, what and why)."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headworks.server.cli import run
+from headworks.server.cli.app import run
 from headworks.server.cli.source import PIECE_BYTES, path_of
 from tests.server.cli.conftest import Serve, command, start_command
 from tests.server.cli.scripted import ScriptedTurns

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from headworks.server.cli import run
+from headworks.server.cli.app import run
 from headworks.server.cli.options import STORE_VARIABLE, store_folder
 
 
@@ -58,7 +58,7 @@ def test_without_any_it_is_the_default() -> None:
 HOMELESS = """
 import os, sys
 from pathlib import Path
-from headworks.server.cli import run
+from headworks.server.cli.app import run
 from headworks.server.cli.checks import load_settings
 from headworks.server.cli.mistake import Mistake
 run(["models", "list", "--store", "/warm"])  # all is imported while that may be read

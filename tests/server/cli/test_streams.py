@@ -75,3 +75,22 @@ def test_progress_of_a_pull_is_lines_in_a_coloured_pipe(
         watching.finished("vad", "silero", 1_000_000)
     lines = COLOUR.sub("", capsys.readouterr().out).splitlines()
     assert [line.partition(": ")[2] for line in lines] == ["building from a package", "copying", "in the store, 1.0 MB"]
+
+
+IMPORTING = """
+import signal, sys
+from headworks.server.cli import main
+class Interrupter:
+    def find_spec(self, name, path=None, target=None):
+        if name == "headworks.server.cli.doctor":
+            signal.raise_signal(signal.SIGINT)
+sys.meta_path.insert(0, Interrupter())
+sys.argv = ["headworks", "--version"]
+main()
+"""
+
+
+def test_ctrl_c_while_commands_are_imported_is_no_traceback() -> None:
+    """It takes a second or two, in which people change their mind."""
+    ended = subprocess.run([sys.executable, "-c", IMPORTING], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")

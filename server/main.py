@@ -5,6 +5,9 @@ import gc
 import logging
 import signal
 from contextlib import AsyncExitStack
+from enum import IntEnum
+from functools import partial
+from typing import Any, NoReturn
 
 import uvloop
 from prometheus_client import CollectorRegistry
@@ -21,9 +24,10 @@ from headworks.policy.opa import OpaJudge
 from headworks.policy.regorus import RegorusJudge
 from headworks.server.clock import SystemClock
 from headworks.server.engine.engine import Engine
-from headworks.server.engine.errors import EngineError
+from headworks.server.engine.errors import EngineError, EngineLost
 from headworks.server.engine.settings import EngineKind
 from headworks.server.engine.simulated import SimulatedEngine
+from headworks.server.engine.supervised import EngineNews, SupervisedEngine
 from headworks.server.engine.vllm_local import VllmEngine
 from headworks.server.flow.admission import Permits
 from headworks.server.flow.meter import Meter
@@ -44,11 +48,21 @@ _log = logging.getLogger("headworks.server")
 _SIMULATED_ANSWER = " This answer was made by a timing model; it says nothing, over and over."
 
 
+class ExitCode(IntEnum):
+    """How the process ended, for whoever started it; the command line itself ends with 2 at a wrong option."""
+
+    DRAINED = 0
+    FAILED = 1
+    """A part could not start or could not end."""
+    ENGINE_LOST = 3
+    """The engine died more often than `engine.max_restarts` allows; a new process, or another machine, may help."""
+
+
 def serve(settings: Settings) -> int:
-    """Serve until SIGTERM or SIGINT, then drain. Blocks.
+    """Serve until SIGTERM or SIGINT, or until the engine is lost, then drain. Blocks.
 
     Returns:
-        The process's exit code: 0 after a drain, 1 when a part could not start.
+        The process's exit code, one of `ExitCode`.
     """
     log_events(settings.log_level)
     return uvloop.run(Gateway(settings).run())
@@ -63,6 +77,8 @@ class Gateway:
         self.http_port = 0
         self._settings = settings
         self._stopping = asyncio.Event()
+        self._watching: asyncio.Task[NoReturn] | None = None
+        """Follows the engine, once it has started; it ends when the engine is lost."""
         self._readiness = Readiness(("models", "policy", "engine"))
 
     async def run(self) -> int:
@@ -71,12 +87,19 @@ class Gateway:
             async with AsyncExitStack() as parts:
                 await self._start(parts)
                 await self._stopping.wait()
-                await self._drain()
+                lost = await self._end_watch()
+                # Without an engine no turn that still runs can be answered.
+                await self._drain(0.0 if lost else self._settings.drain.turns_seconds)
+                if lost is not None:
+                    raise lost
+        except EngineLost as error:
+            _log.error("server.engine_lost", extra={"why": str(error)})
+            return ExitCode.ENGINE_LOST
         except (EngineError, IntakeError, PolicyError, OSError) as error:
             _log.error("server.failed", extra={"error": type(error).__name__, "why": str(error)})
-            return 1
+            return ExitCode.FAILED
         _log.info("server.stopped")
-        return 0
+        return ExitCode.DRAINED
 
     def stop(self) -> None:
         """Drain and end `run`."""
@@ -97,7 +120,8 @@ class Gateway:
         intake = await Intake.load(settings.intake, store, language)
         parts.callback(intake.close)
         self._mark("models", language=language.name)
-        engine = _engine(settings, language, intake.encode(_SIMULATED_ANSWER), clock)
+        make_engine = partial(_engine, settings, language, intake.encode(_SIMULATED_ANSWER), clock)
+        engine = SupervisedEngine(make_engine, settings.engine, clock)
         self._permits = Permits(settings.flow)
         runner = TurnRunner(
             engine=engine,
@@ -121,7 +145,9 @@ class Gateway:
         _log.info("server.ready", extra={"part": "engine", "kind": settings.engine.kind.value, "model": engine.model})
         _leave_out_of_collections()
         await self._rpc.set_serving(True)
-        parts.push_async_callback(_ended, asyncio.create_task(self._watch_engine(engine)))
+        self._watching = asyncio.create_task(engine.watch(self._take_news))
+        self._watching.add_done_callback(lambda _: self._stopping.set())
+        parts.push_async_callback(_ended, self._watching)
         _log.info("server.serving", extra={"grpc": self.rpc_port, "http": self.http_port})
 
     async def _started_in_time(self, engine: Engine) -> bool:
@@ -159,8 +185,8 @@ class Gateway:
         self.rpc_port, self.http_port = self._rpc.port, http.port
         _log.info("server.listening", extra={"grpc": self.rpc_port, "http": self.http_port})
 
-    async def _drain(self) -> None:
-        """Say not ready, wait for load balancers, take nothing new, let running turns end."""
+    async def _drain(self, turns_seconds: float) -> None:
+        """Say not ready, wait for load balancers, take nothing new, let running turns end within a time."""
         drain = self._settings.drain
         _log.info("server.draining", extra={"turns": self._permits.held})
         self._readiness.drain()
@@ -168,17 +194,25 @@ class Gateway:
         await asyncio.sleep(drain.grace_seconds)
         self._permits.drain()
         try:
-            async with asyncio.timeout(drain.turns_seconds):
+            async with asyncio.timeout(turns_seconds):
                 await self._permits.wait_idle()
         except TimeoutError:
             _log.warning("server.drain_cut", extra={"turns": self._permits.held})
 
-    async def _watch_engine(self, engine: Engine) -> None:
-        """Turn health off when the engine dies."""
-        while engine.is_healthy():  # noqa: ASYNC110  # engines are looked at, they do not call
-            await asyncio.sleep(self._settings.engine.health_seconds)
-        _log.error("engine.died")
-        await self._rpc.set_serving(False)
+    async def _take_news(self, news: EngineNews, why: str) -> None:
+        """Let health follow the engine."""
+        is_up = news is EngineNews.RESTARTED
+        _log.log(logging.INFO if is_up else logging.ERROR, f"engine.{news.value}", extra={"why": why})
+        if is_up:
+            _leave_out_of_collections()
+        await self._rpc.set_serving(is_up)
+
+    async def _end_watch(self) -> BaseException | None:
+        """Restart no engine any more; return the error that ended the watch, if one did."""
+        if self._watching is None:
+            return None
+        await _ended(self._watching)
+        return None if self._watching.cancelled() else self._watching.exception()
 
     def _mark(self, part: str, **facts: object) -> None:
         self._readiness.mark(part)
@@ -215,12 +249,15 @@ def _engine(settings: Settings, language: StoredModel, answer: tuple[int, ...], 
 def _leave_out_of_collections() -> None:
     """Let Python's collector leave alone what start-up made: it stays, and a full pass over it stops the event loop.
 
+    After a restart of the engine the objects of the old one are let go of first.
+
     Source: vllm 0.32, utils/gc_utils.py, freeze_gc_heap. With vLLM imported there are 600,000 objects.
     """
+    gc.unfreeze()
     gc.collect()
     gc.freeze()
 
 
-async def _ended(task: "asyncio.Task[None]") -> None:
+async def _ended(task: "asyncio.Task[Any]") -> None:
     task.cancel()
     await asyncio.wait((task,))

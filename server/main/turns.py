@@ -48,7 +48,7 @@ async def open_turns(
     parts.callback(telemetry.close)
     store = ModelStore(settings.models.store)
     language = store.find(ModelKind.LANGUAGE, settings.models.language or None)
-    served, engine = await open_model(settings, language, clock)
+    served, engine = await open_model(settings, language, clock, parts)
     intake = await Intake.load(settings.intake, store, served.count_tokens)
     parts.callback(intake.close)
     admission = Admission(settings.flow, clock)

@@ -135,7 +135,7 @@ class TurnRunner:
             last_words_at = record.began_at + deadline_seconds - kept
         taking = TurnInput(turn.setup.voice, self._intake, prompt, record, limits, self._clock, last_words_at)
         await taking.run(turn.first, steps)
-        prompt.finish()
+        await prompt.finish()
 
 
 def new_turn_id(clock: Callable[[], float] = time.time) -> str:

@@ -44,6 +44,9 @@ from tests.fakes.engines import TalkingEngine
 from tests.fakes.judges import AllowingJudge
 from tests.fakes.tokenizers import CHATML, make_spec
 
+POOL = WorkPool("prompt", WorkSettings())
+"""Encodes the long texts of all tests."""
+
 
 class TextAndTables:
     """Intake without models: text and tables for real, nothing else."""
@@ -65,7 +68,7 @@ class TextAndTables:
 def served_by(engine: Engine, name: str = "talking") -> ServedModel:
     """A served model with a small tokenizer and a plain template."""
     tokenizer, template = ModelTokenizer(make_spec()), ChatTemplate(CHATML, {})
-    return ServedModel(name, engine, tokenizer, template, f"engine.{name}.max_model_tokens", PromptSettings())
+    return ServedModel(name, engine, tokenizer, template, f"engine.{name}.max_model_tokens", PromptSettings(), POOL)
 
 
 class Recorder(SilentObserver):

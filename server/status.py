@@ -69,7 +69,8 @@ def status_of(error: Exception) -> Status | None:
             return Status(code, reason, str(error))
     for kind, (code, reason) in _RETRY.items():
         if isinstance(error, kind):
-            return Status(code, reason, str(error), retry_after_seconds=_RETRY_SOON_SECONDS)
+            wait = error.retry_after_seconds if isinstance(error, EngineUnavailable) else _RETRY_SOON_SECONDS
+            return Status(code, reason, str(error), retry_after_seconds=wait)
     return None
 
 

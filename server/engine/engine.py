@@ -99,6 +99,20 @@ class Engine(Protocol):
         """Return whether the engine was started and has neither died nor been closed, as far as it knows."""
         ...
 
+    async def heartbeat(self) -> None:
+        """Return once the engine has shown that it works, between two steps of its batch.
+
+        An engine that hangs never answers: the caller sets the limit and cancels.
+
+        Raises:
+            EngineUnavailable: the engine has died.
+        """
+        ...
+
     async def close(self) -> None:
-        """End all answers with an error and let go of the machine. May be called twice, and during `start`."""
+        """End all answers with an error and let go of the machine. May be called twice, and during `start`.
+
+        Raises:
+            EngineUnavailable: processes of the engine are still there, so that no other one can take its place.
+        """
         ...

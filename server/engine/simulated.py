@@ -53,6 +53,10 @@ class SimulatedEngine:
     def is_healthy(self) -> bool:
         return not self._is_closed
 
+    async def heartbeat(self) -> None:
+        if self._is_closed:
+            raise EngineUnavailable("the simulated engine was closed")
+
     async def close(self) -> None:
         self._is_closed = True
 

@@ -8,12 +8,14 @@ import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headworks.server.engine.engine import EngineLoad, EngineRequest, FinishReason, Piece, PromptChunk, Sampling
 from headworks.server.engine.errors import EngineBroken, EngineUnavailable
 from headworks.server.engine.lent_prompt import LentPrompt
+from headworks.server.engine.processes import Processes
 from headworks.server.engine.settings import VllmSettings
 
 if TYPE_CHECKING:
@@ -75,7 +77,10 @@ class VllmEngine:
         self._settings = settings
         self._opening: asyncio.Future[AsyncLLM] | None = None
         self._llm: AsyncLLM | None = None
+        self._processes = Processes()
         self._running: set[str] = set()
+        self._waits: set[asyncio.Timeout] = set()
+        """One for each answer that waits for vLLM at this moment. None has a time; `close` ends them."""
         self._stats: SchedulerStats | None = None
 
     @property
@@ -101,7 +106,7 @@ class VllmEngine:
         try:
             generating = llm.generate(inputs, final, request.turn_id, trace_headers=trace_headers)
             async with aclosing(generating) as outputs:
-                async for output in outputs:
+                while (output := await self._next(outputs)) is not None:
                     if (piece := answering.piece(output)) is not None:
                         yield piece
             answering.check_end()
@@ -125,14 +130,49 @@ class VllmEngine:
     def is_healthy(self) -> bool:
         return self._llm is not None and not self._llm.errored
 
+    async def heartbeat(self) -> None:
+        llm = self._ready()
+        try:
+            # A round trip to the core and through it to every worker; AsyncLLM's own `check_health` looks at a flag.
+            await llm.collective_rpc("check_health")
+        except Exception as error:
+            raise EngineUnavailable(f"vLLM gives no heartbeat ({type(error).__name__})") from error
+
     async def close(self) -> None:
         opening, self._opening, self._llm = self._opening, None, None
-        if opening is None or await _failed(opening):
-            return
-        llm = opening.result()
-        await asyncio.to_thread(llm.shutdown, self._settings.close_seconds)
-        # AsyncLLM's __del__ shuts down once more, at interpreter exit after its modules are gone.
-        llm.shutdown = _nothing  # type: ignore[method-assign]
+        if opening is not None and not await self._has_failed(opening):
+            llm = opening.result()
+            self._hold_processes()
+            self._end_answers()
+            await asyncio.to_thread(llm.shutdown, self._settings.close_seconds)
+            # AsyncLLM's __del__ shuts down once more, at interpreter exit after its modules are gone.
+            llm.shutdown = _nothing  # type: ignore[method-assign]
+        if left := await asyncio.to_thread(self._processes.end, self._settings.kill_seconds):
+            raise EngineUnavailable(f"{left} processes of vLLM do not end")
+
+    async def _next(self, outputs: "AsyncGenerator[RequestOutput, None]") -> "RequestOutput | None":
+        """Return vLLM's next output, None after the last one.
+
+        Raises:
+            TurnAborted: the engine was closed meanwhile.
+        """
+        try:
+            async with asyncio.timeout(None) as wait:
+                self._waits.add(wait)
+                try:
+                    return await anext(outputs, None)
+                finally:
+                    self._waits.discard(wait)
+        except TimeoutError as error:
+            if not wait.expired():
+                raise
+            raise TurnAborted("the engine was closed") from error
+
+    def _end_answers(self) -> None:
+        """End the wait of each answer. vLLM lets them wait for ever when its core stops answering or dies early on."""
+        now = asyncio.get_running_loop().time()
+        for wait in self._waits:
+            wait.reschedule(now)
 
     def _ready(self) -> "AsyncLLM":
         if self._llm is None:
@@ -170,16 +210,28 @@ class VllmEngine:
             generation_config="vllm",
             otlp_traces_endpoint=self._settings.traces_endpoint or None,
         )
-        return AsyncLLM.from_engine_args(arguments, stat_loggers=[LoadReader])
+        llm = AsyncLLM.from_engine_args(arguments, stat_loggers=[LoadReader])
+        self._hold_processes()
+        return llm
+
+    def _hold_processes(self) -> None:
+        for core in _cores():
+            if core.pid is not None:
+                self._processes.hold(core.pid)
+
+    async def _has_failed(self, opening: "asyncio.Future[AsyncLLM]") -> bool:
+        """End a start that still goes on by killing its core; vLLM gives up a start for no other reason."""
+        while not opening.done():
+            self._hold_processes()
+            for core in _cores():
+                core.kill()
+            await asyncio.wait({opening}, timeout=_GIVE_UP_SECONDS)
+        return opening.exception() is not None
 
 
-async def _failed(opening: "asyncio.Future[AsyncLLM]") -> bool:
-    """End a start that is still going on by ending its processes, the only thing that vLLM gives up at."""
-    while not opening.done():
-        for child in multiprocessing.active_children():
-            child.kill()
-        await asyncio.wait({opening}, timeout=_GIVE_UP_SECONDS)
-    return opening.exception() is not None
+def _cores() -> list[BaseProcess]:
+    """Return vLLM's core process, or several where a model is spread out; each has its workers for children."""
+    return [child for child in multiprocessing.active_children() if child.name.startswith("EngineCore")]
 
 
 async def _streaming_inputs(

@@ -63,9 +63,12 @@ async def check_engine(make: Callable[[], Awaitable[Engine]], token_ids: Sequenc
         await _closing_frees_the_place(engine, token_ids)
         await _cancel_while_fed_frees_the_place(engine, token_ids)
         await _prompt_errors_come_out_unchanged(engine, token_ids)
+        await engine.heartbeat()
         assert engine.is_healthy()
         await _closing_the_engine_ends_its_answers(engine, token_ids)
         assert not engine.is_healthy()
+        with pytest.raises(EngineUnavailable):
+            await engine.heartbeat()
     finally:
         await engine.close()
 

@@ -136,7 +136,7 @@ async def edge(
     runner = TurnRunner(
         served=served, intake=intake, opening=opening, observer=recorder, settings=settings, clock=clock
     )
-    server = RpcServer(rpc or RpcSettings(port=0), runner, ApiKeyIdentifier(credentials or CredentialSettings()))
+    server = RpcServer(rpc or RpcSettings(port=0), runner, ApiKeyIdentifier(credentials or CredentialSettings()), clock)
     await server.start()
     await server.set_serving(True)
     async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}", options=options) as channel:

@@ -177,6 +177,15 @@ def test_template_without_system_role_gets_instructions_in_the_content() -> None
     assert read_back(ids) == "<|im_start|>user\nBe brief.\n\n[voice 1]\nHi.<|im_end|>"
 
 
+def test_generation_tag_renders_what_it_holds() -> None:
+    """SmolLM3 and Phi-4 have it (oobabooga/textgen#6985); training marks by it what a model said."""
+    start = CHATML.index("{{'<|im_start|>' + message")
+    end = CHATML.index("{% endfor %}")
+    marked = "{% generation %}" + CHATML[start:end] + "{% endgeneration %}"
+    template = ChatTemplate(CHATML[:start] + marked + CHATML[end:], SPECIAL)
+    assert template.render("Be brief.", "Hi.") == TEMPLATE.render("Be brief.", "Hi.")
+
+
 def test_date_in_the_template_is_todays() -> None:
     """What stands around the texts is kept from turn to turn, but not beyond the day that it states."""
     days = [datetime(2026, 11, 30, tzinfo=UTC), datetime(2026, 12, 1, tzinfo=UTC)]

@@ -125,13 +125,13 @@ async def test_reading_costs_alike_however_long_a_piece_may_be(unit: str) -> Non
 async def test_bad_text_names_byte_wherever_it_was_cut(
     data: bytes, sentence: str, data_strategy: st.DataObject
 ) -> None:
-    """V4: the sender is told where, in bytes of the whole part."""
+    """The sender is told where, in bytes of the whole part (vllm PR#55451)."""
     with pytest.raises(BadMedia, match=f"text 1: {sentence}"):
         await read(data_strategy.draw(cut_bytes(data)))
 
 
 async def test_text_over_its_limit_is_too_large() -> None:
-    """B7: told by the bytes so far, before they are kept."""
+    """Told by the bytes so far, before they are kept (TensorRT-LLM PR#13519)."""
     with pytest.raises(TooLarge, match=r"intake\.text\.max_bytes allows 10, the input has 11"):
         await read([b"12345", b"678901"], TextSettings(max_bytes=10))
 
@@ -143,7 +143,7 @@ async def test_endless_line_comes_out_in_pieces() -> None:
 
 
 async def test_next_text_after_a_fault_works() -> None:
-    """V6: each part has a preprocessor of its own."""
+    """Each part has a preprocessor of its own (vllm#51467)."""
     with pytest.raises(IntakeError):
         await read([b"\xff"])
     assert flat(await read([b"Hi"]))[0].text == "Hi"

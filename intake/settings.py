@@ -5,10 +5,9 @@ from dataclasses import dataclass, field
 from headworks.intake.image.settings import ImageSettings
 from headworks.intake.onnx.settings import OnnxSettings
 from headworks.intake.prompt.settings import PromptSettings
-from headworks.intake.table.settings import TableSettings
-from headworks.intake.table.store import TableStoreSettings
+from headworks.intake.table.settings import TableSettings, TableStoreSettings
 from headworks.intake.text import TextSettings
-from headworks.intake.voice.form import VoiceSettings
+from headworks.intake.voice.settings import VoiceSettings
 from headworks.intake.work import WorkSettings
 
 
@@ -26,4 +25,6 @@ class IntakeSettings:
     voice_work: WorkSettings = field(default_factory=lambda: WorkSettings(threads=1))
     """Whisper and the VAD; each run uses `onnx.intra_op_threads` more."""
     image_work: WorkSettings = field(default_factory=lambda: WorkSettings(threads=1))
+    prompt_work: WorkSettings = field(default_factory=lambda: WorkSettings(threads=1))
+    """Tokens of long texts."""
     table_work: WorkSettings = field(default_factory=lambda: WorkSettings(threads=2))

@@ -1,10 +1,10 @@
-"""What must be ready before turns are taken."""
+"""Says whether all that a turn needs is there."""
 
 from collections.abc import Callable
 
 
 class Readiness:
-    """Collects what is missing. Made with the names of all parts; each one is marked as it becomes ready."""
+    """Knows which parts of the gateway are not ready. It is made with their names; each is marked once it is ready."""
 
     def __init__(self, parts: tuple[str, ...]) -> None:
         self._missing = dict.fromkeys(parts, "starting")
@@ -13,22 +13,27 @@ class Readiness:
 
     @property
     def is_ready(self) -> bool:
-        """True while every part is ready and the server is not draining."""
+        """True while every part is ready and works, and the server is not draining."""
         return not self.missing()
 
     def missing(self) -> tuple[str, ...]:
         """Return one phrase for each part that is not ready."""
         if self._is_draining:
             return ("draining",)
-        died = [f"{name}: died" for name, is_alive in self._checks if not is_alive()]
-        return (*(f"{name}: {state}" for name, state in self._missing.items()), *died)
+        down = [f"{name}: down" for name, is_up in self._checks if not is_up()]
+        return (*(f"{name}: {state}" for name, state in self._missing.items()), *down)
 
-    def mark(self, part: str, is_alive: Callable[[], bool] | None = None) -> None:
-        """Say that a part is ready, and how to tell that it still is."""
+    def mark(self, part: str, is_up: Callable[[], bool] | None = None) -> None:
+        """Take note that a part is ready.
+
+        Args:
+            part: Its name.
+            is_up: Tells whether it works at this moment, for a part that may go down and come back.
+        """
         self._missing.pop(part, None)
-        if is_alive is not None:
-            self._checks.append((part, is_alive))
+        if is_up is not None:
+            self._checks.append((part, is_up))
 
     def drain(self) -> None:
-        """Not ready from now on."""
+        """Say that nothing is ready from now on."""
         self._is_draining = True

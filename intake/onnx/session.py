@@ -1,17 +1,20 @@
 """One ONNX graph, open and ready. Blocking: call it on a `WorkPool`."""
 
+import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
 
 from headworks.intake.errors import ModelMissing
 from headworks.intake.onnx.provider import ProviderChoice, choose, settle
 from headworks.intake.onnx.settings import CUDA, OnnxSettings
+
+os.putenv("ORT_DISABLE_TELEMETRY", "1")
+import onnxruntime  # it reads that once, here; without it, it reports to its makers which models are opened
 
 Array = NDArray[Any]
 
@@ -82,6 +85,15 @@ class Session:
         return fetched, {name: Held(value) for name, value in values.items() if name not in fetch}
 
 
+def choose_here(settings: OnnxSettings) -> ProviderChoice:
+    """Pick the first wanted provider that the installed build has; only a session shows whether it loads.
+
+    Raises:
+        NoProvider: it has none of them.
+    """
+    return choose(settings, onnxruntime.get_available_providers(), onnxruntime.__version__)
+
+
 def open_session(path: Path, settings: OnnxSettings, *, keeps_memory: bool = True) -> Session:
     """Load a graph; takes from milliseconds to seconds.
 
@@ -93,7 +105,7 @@ def open_session(path: Path, settings: OnnxSettings, *, keeps_memory: bool = Tru
         ModelMissing: there is no such file, or it is not a graph.
         NoProvider: none of the wanted providers is usable.
     """
-    choice = choose(settings, onnxruntime.get_available_providers(), onnxruntime.__version__)
+    choice = choose_here(settings)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = settings.intra_op_threads
     options.inter_op_num_threads = 1

@@ -1,4 +1,4 @@
-"""What the person at the keyboard is told when something is wrong: one sentence that says what to do."""
+"""The one sentence that people are told when something is wrong; it says what to do."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,12 +9,14 @@ USAGE = 2
 """Exit code: the command, or a file that it names, is wrong."""
 FAILED = 1
 """Exit code: the command was right, and what it asked for did not work."""
+_NOT_REACHED = ("failed to connect", "errors resolving", "DNS resolution failed")
+"""How gRPC's messages begin when there never was a connection."""
 INTERRUPTED = 130
 """Exit code: Ctrl-C (128 and SIGINT's number, as shells count)."""
 
 
 class Mistake(Exception):
-    """One sentence for standard error, and the exit code."""
+    """It carries one sentence for standard error, and the exit code."""
 
     def __init__(self, sentence: str, exit_code: int = USAGE) -> None:
         super().__init__(sentence)
@@ -33,6 +35,8 @@ def mistake_of(error: CallFailed, target: str) -> Mistake:
             return Mistake(
                 f"{target} does not know you: {error.message}; give --api-key or set HEADWORKS_API_KEY.", FAILED
             )
+        case "UNAVAILABLE", "" if not error.message.startswith(_NOT_REACHED):
+            return Mistake(f"The connection to {target} broke off{turn}; try again.", FAILED)
         case "UNAVAILABLE", "":
             return Mistake(
                 f"No Headworks server answers at {target}; start one with 'headworks serve', or name another with "

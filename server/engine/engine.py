@@ -1,4 +1,4 @@
-"""The port to what makes tokens out of tokens."""
+"""The port to an engine, which turns the tokens of a prompt into the tokens of an answer."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ class FinishReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How to pick tokens."""
+    """How the engine picks each token of an answer."""
 
     max_output_tokens: int
     temperature: float = 0.0
@@ -25,7 +25,7 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class EngineRequest:
-    """One answer to make."""
+    """What an engine is asked for: one answer."""
 
     turn_id: str
     sampling: Sampling
@@ -35,7 +35,7 @@ class EngineRequest:
 
 @dataclass(frozen=True, slots=True)
 class PromptChunk:
-    """Prompt tokens that are certain. The last chunk is never empty and ends the prompt."""
+    """Tokens of a prompt that will not change any more. The last chunk ends the prompt and is never empty."""
 
     token_ids: tuple[int, ...]
     is_last: bool
@@ -43,11 +43,11 @@ class PromptChunk:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Answer tokens, at least one unless `finish` is set."""
+    """Tokens of an answer: at least one, unless `finish` is set."""
 
     token_ids: tuple[int, ...]
     finish: FinishReason | None = None
-    """Set on the last piece only."""
+    """Why the answer ends here; None on every piece but the last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,63 +55,64 @@ class EngineLoad:
     """How busy the engine is."""
 
     running: int
-    """Turns that hold a place in the batch, those still fed included."""
+    """Turns that hold a place in the batch; a turn whose input still arrives holds one too."""
     waiting: int
     cache_used: float
     """Share of the key/value cache in use, in [0, 1]."""
 
 
 class Engine(Protocol):
-    """Makes answers. One object serves all turns."""
-
-    @property
-    def model(self) -> str:
-        """The served model's name."""
-        ...
+    """Makes answers. One object serves all turns, from `start` until it dies or is closed."""
 
     @property
     def max_model_tokens(self) -> int:
         """Prompt and answer together; an answer that reaches it ends there with `LENGTH`."""
         ...
 
-    @property
-    def max_model_tokens_setting(self) -> str:
-        """The setting that holds it, as in the settings file ("engine.vllm.max_model_tokens")."""
-        ...
-
     async def start(self) -> None:
-        """Become ready; the event loop stays free meanwhile.
+        """Become ready to answer. The event loop stays free meanwhile.
 
         Raises:
-            EngineUnavailable: it cannot; the message says why.
+            EngineUnavailable: the engine cannot start; the message says why.
         """
         ...
 
     def answer(self, request: EngineRequest, prompt: AsyncIterator[PromptChunk]) -> AsyncGenerator[Piece, None]:
         """Prefill chunks as they come and yield the answer after the last one.
 
-        Closing or cancelling the generator aborts the turn. An error raised by `prompt` comes out unchanged.
+        Closing or cancelling the generator aborts the turn. However the answer ends, nobody iterates `prompt` any
+        more from then on, so its owner may close it. An error raised by `prompt` comes out unchanged.
 
         Args:
-            prompt: At most `max_model_tokens` - 1 tokens in all.
+            prompt: At most `max_model_tokens` - 1 tokens in all. The caller closes it.
         Raises:
-            EngineUnavailable: before the first piece.
-            EngineBroken: after it.
+            EngineUnavailable: the engine failed, died or was closed before the first piece.
+            EngineBroken: the same, after the first piece.
         """
         ...
 
-    async def abort(self, turn_id: str) -> None:
-        """Stop a turn; unknown ids are fine."""
-        ...
-
     def load(self) -> EngineLoad:
-        """Figures of this moment."""
+        """Return how busy the engine is now."""
         ...
 
     def is_healthy(self) -> bool:
-        """False once the engine has died."""
+        """Return whether the engine was started and has neither died nor been closed, as far as it knows."""
+        ...
+
+    async def heartbeat(self) -> None:
+        """Return once the engine has shown that it works, between two steps of its batch.
+
+        An engine that hangs never answers: the caller sets the limit and cancels.
+
+        Raises:
+            EngineUnavailable: the engine has died.
+        """
         ...
 
     async def close(self) -> None:
-        """Stop all turns and let go of the machine; may be called twice."""
+        """End all answers with an error and let go of the machine. May be called twice, and during `start`.
+
+        Raises:
+            EngineUnavailable: processes of the engine are still there, so that no other one can take its place.
+        """
         ...

@@ -6,53 +6,42 @@ from contextlib import asynccontextmanager
 
 from headworks.server.clock import Clock
 from headworks.server.engine.engine import EngineLoad, EngineRequest, FinishReason, Piece, PromptChunk
+from headworks.server.engine.errors import EngineBroken, EngineUnavailable
 from headworks.server.engine.settings import SimulatedSettings
 
 
 class SimulatedEngine:
     """Answers every turn with the same tokens, over and over."""
 
-    def __init__(self, model: str, token_ids: tuple[int, ...], settings: SimulatedSettings, clock: Clock) -> None:
-        self._model = model
+    def __init__(self, token_ids: tuple[int, ...], settings: SimulatedSettings, clock: Clock) -> None:
         self._token_ids = token_ids
         self._settings = settings
         self._clock = clock
         self._places = asyncio.Semaphore(settings.max_running)
-        self._running: dict[str, asyncio.Event] = {}
+        self._running: set[str] = set()
+        self._is_closed = False
         self._waiting = 0
-
-    @property
-    def model(self) -> str:
-        return self._model
 
     @property
     def max_model_tokens(self) -> int:
         return self._settings.max_model_tokens
-
-    @property
-    def max_model_tokens_setting(self) -> str:
-        return "engine.simulated.max_model_tokens"
 
     async def start(self) -> None:
         """Nothing to load."""
 
     async def answer(self, request: EngineRequest, prompt: AsyncIterator[PromptChunk]) -> AsyncGenerator[Piece, None]:
         async with self._place():
-            aborted = self._running[request.turn_id] = asyncio.Event()
+            self._running.add(request.turn_id)
             try:
                 room = self.max_model_tokens
                 async for chunk in prompt:
                     room -= len(chunk.token_ids)
                     if chunk.is_last:
                         break
-                async for piece in self._tokens(min(room, request.sampling.max_output_tokens), aborted):
+                async for piece in self._tokens(min(room, request.sampling.max_output_tokens)):
                     yield piece
             finally:
-                del self._running[request.turn_id]
-
-    async def abort(self, turn_id: str) -> None:
-        if (aborted := self._running.get(turn_id)) is not None:
-            aborted.set()
+                self._running.discard(request.turn_id)
 
     def load(self) -> EngineLoad:
         return EngineLoad(
@@ -62,24 +51,27 @@ class SimulatedEngine:
         )
 
     def is_healthy(self) -> bool:
-        return True
+        return not self._is_closed
+
+    async def heartbeat(self) -> None:
+        if self._is_closed:
+            raise EngineUnavailable("the simulated engine was closed")
 
     async def close(self) -> None:
-        for aborted in self._running.values():
-            aborted.set()
+        self._is_closed = True
 
-    async def _tokens(self, ceiling: int, aborted: asyncio.Event) -> AsyncGenerator[Piece, None]:
+    async def _tokens(self, ceiling: int) -> AsyncGenerator[Piece, None]:
         count = min(self._settings.answer_tokens, ceiling)
         is_cut = count < self._settings.answer_tokens
         due = self._clock.now() + self._settings.first_token_seconds
         for i in range(count):
             await self._clock.sleep(max(0.0, due - self._clock.now()))
             due += self._settings.gap_seconds
-            is_last = i + 1 == count or aborted.is_set()
+            if self._is_closed:
+                raise (EngineBroken if i else EngineUnavailable)("the simulated engine was closed")
+            is_last = i + 1 == count
             finish = (FinishReason.LENGTH if is_cut else FinishReason.STOP) if is_last else None
             yield Piece((self._token_ids[i % len(self._token_ids)],), finish)
-            if is_last:
-                return
 
     @asynccontextmanager
     async def _place(self) -> AsyncGenerator[None, None]:

@@ -1,16 +1,21 @@
 """vLLM in this process: AsyncLLM, fed through StreamingInput while the input is still arriving."""
 
 import asyncio
+import functools
 import multiprocessing
 import os
+import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headworks.server.engine.engine import EngineLoad, EngineRequest, FinishReason, Piece, PromptChunk, Sampling
 from headworks.server.engine.errors import EngineBroken, EngineUnavailable
+from headworks.server.engine.lent_prompt import LentPrompt
+from headworks.server.engine.processes import Processes
 from headworks.server.engine.settings import VllmSettings
 
 if TYPE_CHECKING:
@@ -24,25 +29,43 @@ _GIVE_UP_SECONDS = 0.2
 """Between two looks for processes of a start that is given up; importing vLLM takes seconds before there is one."""
 
 
+class TurnAborted(Exception):
+    """vLLM ended a turn by itself: its core was told to stop, or met an error in this turn alone."""
+
+
 @dataclass(slots=True)
 class _Answering:
-    """One turn's way through vLLM's stream of outputs."""
+    """How far one turn's answer has come in vLLM's stream of outputs."""
 
     dropped_tokens: int = 0
     """Tokens to leave out: vLLM samples one after every chunk but the last."""
     has_whole_prompt: bool = False
+    has_begun: bool = False
+    """A piece was given."""
+    finish: FinishReason | None = None
 
-    def pieces(self, output: "RequestOutput") -> Piece | None:
-        """Return what this output adds to the answer; vLLM merges outputs that were not fetched in time."""
+    def piece(self, output: "RequestOutput") -> Piece | None:
+        """Return what this output adds to the answer; vLLM merges outputs that were not fetched in time.
+
+        Raises:
+            TurnAborted: vLLM ended the turn before its answer was whole.
+        """
         completion = output.outputs[0]
+        reason = _finish_reason(completion.finish_reason)
         skip = min(self.dropped_tokens, len(completion.token_ids))
         self.dropped_tokens -= skip
         token_ids = tuple(completion.token_ids[skip:])
         is_answer = self.has_whole_prompt and self.dropped_tokens == 0
-        reason = completion.finish_reason if is_answer and (token_ids or skip == 0) else None
-        if not token_ids and reason is None:
+        self.finish = reason if is_answer and (token_ids or skip == 0) else None
+        if not token_ids and self.finish is None:
             return None
-        return Piece(token_ids, _finish_reason(reason))
+        self.has_begun = True
+        return Piece(token_ids, self.finish)
+
+    def check_end(self) -> None:
+        """Raise TurnAborted unless the answer came to its end."""
+        if self.finish is None:
+            raise TurnAborted("without a reason")
 
 
 class VllmEngine:
@@ -54,20 +77,15 @@ class VllmEngine:
         self._settings = settings
         self._opening: asyncio.Future[AsyncLLM] | None = None
         self._llm: AsyncLLM | None = None
+        self._processes = Processes()
         self._running: set[str] = set()
+        self._waits: set[asyncio.Timeout] = set()
+        """One for each answer that waits for vLLM at this moment. None has a time; `close` ends them."""
         self._stats: SchedulerStats | None = None
-
-    @property
-    def model(self) -> str:
-        return self._model
 
     @property
     def max_model_tokens(self) -> int:
         return self._settings.max_model_tokens
-
-    @property
-    def max_model_tokens_setting(self) -> str:
-        return "engine.vllm.max_model_tokens"
 
     async def start(self) -> None:
         self._opening = asyncio.ensure_future(asyncio.to_thread(self._open))
@@ -80,29 +98,26 @@ class VllmEngine:
     async def answer(self, request: EngineRequest, prompt: AsyncIterator[PromptChunk]) -> AsyncGenerator[Piece, None]:
         llm = self._ready()
         answering = _Answering()
+        lent = LentPrompt(prompt)
         final = _sampling_params(request.sampling)
-        inputs = _streaming_inputs(prompt, final, answering)
+        inputs = _streaming_inputs(lent, final, answering)
         trace_headers = request.trace_headers if self._settings.traces_endpoint else None
         self._running.add(request.turn_id)
-        has_answered = False
         try:
             generating = llm.generate(inputs, final, request.turn_id, trace_headers=trace_headers)
             async with aclosing(generating) as outputs:
-                async for output in outputs:
-                    if (piece := answering.pieces(output)) is not None:
-                        has_answered = True
+                while (output := await self._next(outputs)) is not None:
+                    if (piece := answering.piece(output)) is not None:
                         yield piece
+            answering.check_end()
         except Exception as error:
-            if not _is_from_vllm(error):
+            if error is lent.error:
                 raise
-            kind = EngineBroken if has_answered else EngineUnavailable
+            kind = EngineBroken if answering.has_begun else EngineUnavailable
             raise kind(f"vLLM failed the turn ({type(error).__name__})") from error
         finally:
             self._running.discard(request.turn_id)
-
-    async def abort(self, turn_id: str) -> None:
-        if self._llm is not None:
-            await self._llm.abort(turn_id)
+            await lent.take_back()
 
     def load(self) -> EngineLoad:
         stats = self._stats
@@ -115,14 +130,49 @@ class VllmEngine:
     def is_healthy(self) -> bool:
         return self._llm is not None and not self._llm.errored
 
+    async def heartbeat(self) -> None:
+        llm = self._ready()
+        try:
+            # A round trip to the core and through it to every worker; AsyncLLM's own `check_health` looks at a flag.
+            await llm.collective_rpc("check_health")
+        except Exception as error:
+            raise EngineUnavailable(f"vLLM gives no heartbeat ({type(error).__name__})") from error
+
     async def close(self) -> None:
         opening, self._opening, self._llm = self._opening, None, None
-        if opening is None or await _failed(opening):
-            return
-        llm = opening.result()
-        await asyncio.to_thread(llm.shutdown, self._settings.close_seconds)
-        # AsyncLLM's __del__ shuts down once more, at interpreter exit after its modules are gone.
-        llm.shutdown = _nothing  # type: ignore[method-assign]
+        if opening is not None and not await self._has_failed(opening):
+            llm = opening.result()
+            self._hold_processes()
+            self._end_answers()
+            await asyncio.to_thread(llm.shutdown, self._settings.close_seconds)
+            # AsyncLLM's __del__ shuts down once more, at interpreter exit after its modules are gone.
+            llm.shutdown = _nothing  # type: ignore[method-assign]
+        if left := await asyncio.to_thread(self._processes.end, self._settings.kill_seconds):
+            raise EngineUnavailable(f"{left} processes of vLLM do not end")
+
+    async def _next(self, outputs: "AsyncGenerator[RequestOutput, None]") -> "RequestOutput | None":
+        """Return vLLM's next output, None after the last one.
+
+        Raises:
+            TurnAborted: the engine was closed meanwhile.
+        """
+        try:
+            async with asyncio.timeout(None) as wait:
+                self._waits.add(wait)
+                try:
+                    return await anext(outputs, None)
+                finally:
+                    self._waits.discard(wait)
+        except TimeoutError as error:
+            if not wait.expired():
+                raise
+            raise TurnAborted("the engine was closed") from error
+
+    def _end_answers(self) -> None:
+        """End the wait of each answer. vLLM lets them wait for ever when its core stops answering or dies early on."""
+        now = asyncio.get_running_loop().time()
+        for wait in self._waits:
+            wait.reschedule(now)
 
     def _ready(self) -> "AsyncLLM":
         if self._llm is None:
@@ -160,20 +210,32 @@ class VllmEngine:
             generation_config="vllm",
             otlp_traces_endpoint=self._settings.traces_endpoint or None,
         )
-        return AsyncLLM.from_engine_args(arguments, stat_loggers=[LoadReader])
+        llm = AsyncLLM.from_engine_args(arguments, stat_loggers=[LoadReader])
+        self._hold_processes()
+        return llm
+
+    def _hold_processes(self) -> None:
+        for core in _cores():
+            if core.pid is not None:
+                self._processes.hold(core.pid)
+
+    async def _has_failed(self, opening: "asyncio.Future[AsyncLLM]") -> bool:
+        """End a start that still goes on by killing its core; vLLM gives up a start for no other reason."""
+        while not opening.done():
+            self._hold_processes()
+            for core in _cores():
+                core.kill()
+            await asyncio.wait({opening}, timeout=_GIVE_UP_SECONDS)
+        return opening.exception() is not None
 
 
-async def _failed(opening: "asyncio.Future[AsyncLLM]") -> bool:
-    """End a start that is still going on by ending its processes, the only thing that vLLM gives up at."""
-    while not opening.done():
-        for child in multiprocessing.active_children():
-            child.kill()
-        await asyncio.wait({opening}, timeout=_GIVE_UP_SECONDS)
-    return opening.exception() is not None
+def _cores() -> list[BaseProcess]:
+    """Return vLLM's core process, or several where a model is spread out; each has its workers for children."""
+    return [child for child in multiprocessing.active_children() if child.name.startswith("EngineCore")]
 
 
 async def _streaming_inputs(
-    prompt: AsyncIterator[PromptChunk], final: "SamplingParams", answering: _Answering
+    prompt: LentPrompt, final: "SamplingParams", answering: _Answering
 ) -> "AsyncGenerator[StreamingInput, None]":
     from vllm.engine.protocol import StreamingInput
     from vllm.inputs import tokens_input
@@ -182,7 +244,7 @@ async def _streaming_inputs(
     prefill = SamplingParams(
         max_tokens=1, temperature=0.0, detokenize=False, output_kind=RequestOutputKind.DELTA, ignore_eos=True
     )
-    async for chunk in prompt:
+    async for chunk in prompt.chunks():
         if chunk.is_last:
             answering.has_whole_prompt = True
             yield StreamingInput(tokens_input(list(chunk.token_ids)), final)
@@ -206,7 +268,7 @@ def _sampling_params(sampling: Sampling) -> "SamplingParams":
 
 
 def _finish_reason(reason: str | None) -> FinishReason | None:
-    """Translate vLLM's word; "abort" and "error" end the generator by an error of their own."""
+    """Translate vLLM's word for why it stopped; its "abort" and "error" are no end of an answer."""
     match reason:
         case None:
             return None
@@ -215,20 +277,30 @@ def _finish_reason(reason: str | None) -> FinishReason | None:
         case "stop":
             return FinishReason.STOP
         case other:
-            raise EngineBroken(f"vLLM ended the turn with {other!r}")
+            raise TurnAborted(other)
 
 
 def _nothing(timeout: float | None = None) -> None:
     """Take the place of a shutdown that was done."""
 
 
-def _is_from_vllm(error: Exception) -> bool:
-    return type(error).__module__.startswith("vllm.") or isinstance(error, (ValueError, AssertionError))
+@functools.cache
+def _temporary_home() -> "tempfile.TemporaryDirectory[str] | None":
+    """Return a folder for caches where the user has no home that can be written: one for this process, gone at its end.
+
+    Without one, as for the user ids that OpenShift gives, vLLM makes a folder named "~" where the gateway was started.
+    """
+    home = os.path.expanduser("~")  # Path raises where there is none
+    if home != "~" and os.access(home, os.W_OK):
+        return None
+    return tempfile.TemporaryDirectory(prefix="headworks-home-")
 
 
 def _process_environment(settings: VllmSettings) -> dict[str, str]:
-    """What vLLM reads from the environment and from nowhere else."""
+    """Return what vLLM reads from the environment and from nowhere else."""
+    home = _temporary_home()
     return {
+        **({"HOME": home.name} if home else {}),
         "HF_HUB_OFFLINE": "1",
         "VLLM_CONFIGURE_LOGGING": os.environ.get("VLLM_CONFIGURE_LOGGING", "0"),
         "VLLM_CPU_KVCACHE_SPACE": str(settings.cpu_cache_gibibytes),

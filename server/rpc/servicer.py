@@ -4,24 +4,26 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 
+from headworks.intake.span import Modality
+from headworks.server.clock import Clock
 from headworks.server.rpc.call import Context
 from headworks.server.rpc.interceptor import current_call
 from headworks.server.rpc.requests import step_from
 from headworks.server.rpc.responses import normalized_from, response_from
 from headworks.server.turn.errors import TurnTimedOut
 from headworks.server.turn.runner import TurnRunner
-from headworks.server.turn.steps import Event, Step
+from headworks.server.turn.steps import Chunk, EndOfInput, Event, Step
 from headworks.v1 import turn_pb2 as pb
 from headworks.v1.turn_pb2_grpc import TurnServiceServicer
 
-_CANCEL_LAG_SECONDS = 0.005
-"""How much later than the end of its messages gRPC may report a cancel; who sends `end_of_input` never waits for it."""
+_CANCEL_LAG_SECONDS = 0.2
+"""How much later than the end of its messages gRPC may report a cancel, on a loop that many cancels keep busy."""
 
 
 class TurnService(TurnServiceServicer):
     """Knows the wire and nothing of what a turn does."""
 
-    def __init__(self, runner: TurnRunner, send_seconds: float) -> None:
+    def __init__(self, runner: TurnRunner, send_seconds: float, clock: Clock) -> None:
         """Serve turns.
 
         Args:
@@ -29,12 +31,13 @@ class TurnService(TurnServiceServicer):
         """
         self._runner = runner
         self._send_seconds = send_seconds
+        self._clock = clock
 
     async def Converse(  # type: ignore[override]  # noqa: N802  # the reader-writer form; the stub knows only generators
         self, request_iterator: AsyncIterator[pb.ConverseRequest], context: Context
     ) -> None:
         call = current_call.get()
-        sender = _Sender(context, self._send_seconds)
+        sender = _Sender(context, self._send_seconds, self._clock)
         async with aclosing(_steps(request_iterator, context)) as steps:
             await self._runner.converse(
                 call.visit, steps, sender.send, turn_id=call.turn_id, deadline_seconds=context.time_remaining()
@@ -54,10 +57,24 @@ class TurnService(TurnServiceServicer):
 async def _steps(
     requests: AsyncIterator[pb.ConverseRequest] | AsyncIterator[pb.NormalizeRequest], context: Context
 ) -> AsyncGenerator[Step, None]:
-    """Translate messages. gRPC ends the iterator of a cancelled call as it ends a whole one; these are told apart."""
+    """Translate messages. gRPC ends the iterator of a cancelled call as it ends a whole one; these are told apart.
+
+    A cancel ends the task that reads the steps, only later than the messages. Input that looks whole may go on until
+    then; what stops short would be called an error of a caller who has left, so it waits for the cancel.
+    """
+    open_parts: set[Modality] = set()
+    is_ended = has_input = False
     async for request in requests:
-        yield step_from(request)
-    await asyncio.sleep(_CANCEL_LAG_SECONDS)
+        step = step_from(request)
+        match step:
+            case Chunk():
+                has_input = True
+                (open_parts.discard if step.is_last else open_parts.add)(step.modality)
+            case EndOfInput():
+                is_ended = True
+        yield step
+    if not is_ended and (open_parts or not has_input):
+        await asyncio.sleep(_CANCEL_LAG_SECONDS)
     if context.cancelled():
         raise asyncio.CancelledError
 
@@ -65,9 +82,10 @@ async def _steps(
 class _Sender:
     """Numbers messages and writes them one after the other."""
 
-    def __init__(self, context: Context, seconds: float) -> None:
+    def __init__(self, context: Context, seconds: float, clock: Clock) -> None:
         self._context = context
         self._seconds = seconds
+        self._clock = clock
         self._sequence = 0
         self._writing = asyncio.Lock()
 
@@ -84,7 +102,7 @@ class _Sender:
             self._sequence += 1
             response.sequence = self._sequence
             try:
-                async with asyncio.timeout(self._seconds):
+                async with self._clock.timeout(self._seconds):
                     await self._context.write(response)
             except TimeoutError as error:
                 raise TurnTimedOut("rpc.send_seconds") from error

@@ -1,12 +1,13 @@
 """What every engine must do."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 
 import pytest
 
 from headworks.server.engine.engine import Engine, EngineRequest, FinishReason, Piece, PromptChunk, Sampling
+from headworks.server.engine.errors import EngineBroken, EngineUnavailable
 
 
 class PromptBroke(Exception):
@@ -20,6 +21,18 @@ async def chunks(token_ids: Sequence[int], sizes: Sequence[int]) -> AsyncIterato
         yield PromptChunk(tuple(token_ids[at : at + size]), is_last=False)
         at += size
     yield PromptChunk(tuple(token_ids[at:]), is_last=True)
+
+
+async def open_ended(token_ids: Sequence[int]) -> AsyncGenerator[PromptChunk, None]:
+    """Give one chunk, then nothing, as a caller who still speaks."""
+    yield PromptChunk(tuple(token_ids), is_last=False)
+    await asyncio.Event().wait()
+
+
+async def running(engine: Engine, count: int) -> None:
+    """Return once so many turns hold a place."""
+    while engine.load().running != count:  # noqa: ASYNC110  # engines tell no one when they begin
+        await asyncio.sleep(0.01)
 
 
 async def answer(
@@ -50,10 +63,13 @@ async def check_engine(make: Callable[[], Awaitable[Engine]], token_ids: Sequenc
         await _closing_frees_the_place(engine, token_ids)
         await _cancel_while_fed_frees_the_place(engine, token_ids)
         await _prompt_errors_come_out_unchanged(engine, token_ids)
-        await engine.abort("no such turn")
+        await engine.heartbeat()
         assert engine.is_healthy()
+        await _closing_the_engine_ends_its_answers(engine, token_ids)
+        assert not engine.is_healthy()
+        with pytest.raises(EngineUnavailable):
+            await engine.heartbeat()
     finally:
-        await engine.close()
         await engine.close()
 
 
@@ -85,15 +101,37 @@ async def _closing_frees_the_place(engine: Engine, token_ids: Sequence[int]) -> 
 
 
 async def _cancel_while_fed_frees_the_place(engine: Engine, token_ids: Sequence[int]) -> None:
-    async def endless() -> AsyncIterator[PromptChunk]:
-        yield PromptChunk(tuple(token_ids), is_last=False)
-        await asyncio.Event().wait()
-
-    feeding = asyncio.create_task(answer(engine, "fed", endless()))
-    while engine.load().running == 0:  # noqa: ASYNC110  # engines tell no one when they begin
-        await asyncio.sleep(0.01)
+    """The prompt is free too: Python raises RuntimeError when a generator is closed that something still iterates."""
+    prompt = open_ended(token_ids)
+    feeding = asyncio.create_task(answer(engine, "fed", prompt))
+    await running(engine, 1)
     feeding.cancel()
     await asyncio.wait((feeding,))
+    assert engine.load().running == 0
+    await prompt.aclose()
+
+
+async def _closing_the_engine_ends_its_answers(engine: Engine, token_ids: Sequence[int]) -> None:
+    """An answer that ended early without an error would pass for a whole one."""
+    told = engine.answer(EngineRequest("told", Sampling(1000)), chunks(token_ids, ()))
+    await anext(told)
+    is_closed = asyncio.Event()
+
+    async def late() -> AsyncGenerator[PromptChunk, None]:
+        yield PromptChunk(tuple(token_ids), is_last=False)
+        await is_closed.wait()
+        yield PromptChunk(tuple(token_ids), is_last=True)
+
+    prompt = late()
+    untold = asyncio.create_task(answer(engine, "untold", prompt))
+    await running(engine, 2)
+    await engine.close()
+    is_closed.set()
+    with pytest.raises(EngineUnavailable):
+        await untold
+    await prompt.aclose()
+    with pytest.raises(EngineBroken):
+        await _read(told)
     assert engine.load().running == 0
 
 
@@ -105,3 +143,8 @@ async def _prompt_errors_come_out_unchanged(engine: Engine, token_ids: Sequence[
     with pytest.raises(PromptBroke):
         await answer(engine, "broken", broken())
     assert engine.load().running == 0
+
+
+async def _read(pieces: AsyncIterator[Piece]) -> None:
+    async for _ in pieces:
+        pass

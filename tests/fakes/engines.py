@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 
+from headworks.server.clock import Clock
 from headworks.server.engine.engine import EngineLoad, EngineRequest, FinishReason, Piece, PromptChunk
 from headworks.server.engine.errors import EngineBroken, EngineUnavailable
 
@@ -28,18 +29,11 @@ class TalkingEngine:
         self._pauses = pauses
         self._max_model_tokens = max_model_tokens
         self._running = 0
-
-    @property
-    def model(self) -> str:
-        return "talking"
+        self._is_closed = False
 
     @property
     def max_model_tokens(self) -> int:
         return self._max_model_tokens
-
-    @property
-    def max_model_tokens_setting(self) -> str:
-        return "engine.talking.max_model_tokens"
 
     async def start(self) -> None:
         pass
@@ -62,22 +56,26 @@ class TalkingEngine:
         count = min(self._tokens, request.sampling.max_output_tokens, room)
         for number in range(1, count + 1):
             await self.may_talk.wait()
+            if self._is_closed:
+                raise (EngineBroken if number > 1 else EngineUnavailable)("it was closed")
             if self._pauses:
                 self.may_talk.clear()
             last = FinishReason.LENGTH if count < self._tokens else FinishReason.STOP
             yield Piece((65,), last if number == count else None)
 
-    async def abort(self, turn_id: str) -> None:
-        pass
-
     def load(self) -> EngineLoad:
         return EngineLoad(self._running, 0, 0.0)
 
     def is_healthy(self) -> bool:
-        return True
+        return not self._is_closed
+
+    async def heartbeat(self) -> None:
+        if self._is_closed:
+            raise EngineUnavailable("it was closed")
 
     async def close(self) -> None:
-        pass
+        self._is_closed = True
+        self.may_talk.set()
 
 
 class FailingEngine(TalkingEngine):
@@ -96,3 +94,52 @@ class FailingEngine(TalkingEngine):
             raise EngineUnavailable("it is not there")
         async for piece in super()._talk(request):
             yield piece
+
+
+class MortalEngine(TalkingEngine):
+    """Dies or hangs when it is told to."""
+
+    def __init__(self, tokens: int = 4, *, start_seconds: float = 0.0, clock: Clock, can_start: bool = True) -> None:
+        super().__init__(tokens)
+        self.started_at: float | None = None
+        self.is_let_go = False
+        """It was closed, so that another engine may be made."""
+        self._can_start = can_start
+        self._start_seconds = start_seconds
+        self._clock = clock
+        self._answers_heartbeats = asyncio.Event()
+        self._answers_heartbeats.set()
+
+    async def start(self) -> None:
+        await self._clock.sleep(self._start_seconds)
+        if not self._can_start:
+            raise EngineUnavailable("it cannot start")
+        self.started_at = self._clock.now()
+
+    def is_healthy(self) -> bool:
+        return self.started_at is not None and super().is_healthy()
+
+    async def heartbeat(self) -> None:
+        await self._answers_heartbeats.wait()
+        await super().heartbeat()
+
+    async def close(self) -> None:
+        await super().close()
+        self.is_let_go = True
+
+    def die(self) -> None:
+        """End at once, as a process that was killed; running answers learn of it with their next token."""
+        self._is_closed = True
+        self.may_talk.set()
+
+    def hang(self) -> None:
+        """Give neither tokens nor heartbeats any more, as a process that was stopped."""
+        self.may_talk.clear()
+        self.stop_heartbeats()
+
+    def stop_heartbeats(self) -> None:
+        """Let heartbeats wait until `answer_heartbeats`."""
+        self._answers_heartbeats.clear()
+
+    def answer_heartbeats(self) -> None:
+        self._answers_heartbeats.set()

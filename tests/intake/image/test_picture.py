@@ -42,7 +42,7 @@ def test_header_says_what_pillow_sees(name: str) -> None:
     ],
 )
 def test_huge_raster_is_refused_from_its_header(data: bytes) -> None:
-    """V1: a small file that claims a huge raster costs nothing."""
+    """A small file that claims a huge raster costs nothing (vllm PR#47010)."""
     with pytest.raises(TooLarge, match=r"intake\.image\.max_pixels allows 40000000"):
         decode(data, 1, ImageSettings())
 
@@ -100,7 +100,7 @@ BAD = {
 
 @pytest.mark.parametrize("case", BAD)
 def test_bad_picture_names_the_fault(case: str) -> None:
-    """V4: whatever the bytes are, the sender gets a sentence."""
+    """Whatever the bytes are, the sender gets a sentence (vllm PR#55451)."""
     data, sentence = BAD[case]
     with pytest.raises(BadMedia, match=f"image 2: .*{sentence}"):
         decode(data, 2, ImageSettings())
@@ -109,7 +109,7 @@ def test_bad_picture_names_the_fault(case: str) -> None:
 @settings(deadline=None)
 @given(data=st.data())
 def test_any_damage_is_a_listed_error_or_a_picture(data: st.DataObject) -> None:
-    """V4: no changed byte gives another error."""
+    """No changed byte gives another error (vllm PR#55451)."""
     whole = bytearray(data.draw(st.sampled_from(list(GOOD.values()))))
     for _ in range(data.draw(st.integers(1, 4))):
         whole[data.draw(st.integers(0, min(len(whole) - 1, 400)))] = data.draw(st.integers(0, 255))

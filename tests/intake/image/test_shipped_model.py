@@ -97,7 +97,7 @@ def test_running_it_needs_no_torch(tmp_path: Path) -> None:
         "import sys, numpy\n"
         "from headworks.intake.image.clip import Towers\n"
         "from headworks.intake.build.shipped import shipped_folder\n"
-        "from headworks.intake.onnx.provider import CPU, OnnxSettings\n"
+        "from headworks.intake.onnx.settings import CPU, OnnxSettings\n"
         "towers = Towers.load(shipped_folder(), OnnxSettings(providers=(CPU,)))\n"
         "towers.images([numpy.zeros((9, 9, 3), 'uint8')]), towers.texts(['a dog'])\n"
         "print(*sorted({'torch', 'open_clip', 'transformers', 'resvg_py'} & sys.modules.keys()))\n"

@@ -25,7 +25,8 @@ def page(width, height):
     picture = Image.new("RGB", (width, height), "white")
     draw = ImageDraw.Draw(picture)
     for top in range(5, height - 20, 20):
-        draw.text((5, top), "How many orders did we ship? " * 16, fill="black", font=ImageFont.load_default(14))
+        line = "How many orders did we ship in March? " * 12
+        draw.text((5, top), line, fill="black", font=ImageFont.load_default(14))
     return np.asarray(picture)
 
 model = OcrModel.load(ModelStore(Path(sys.argv[1])), OnnxSettings(providers=(CPU,), intra_op_threads=1))

@@ -119,7 +119,7 @@ def test_boxes_lie_where_the_words_are(ocr: OcrModel) -> None:
 @pytest.mark.models
 @pytest.mark.parametrize("size", [(1, 1), (3, 3000), (3000, 3), (40, 40), (31, 2000)])
 def test_odd_shapes_have_no_lines_and_no_errors(ocr: OcrModel, size: tuple[int, int]) -> None:
-    """V6: a thin picture must not be an internal error."""
+    """A thin picture must not be an internal error (vllm#51467)."""
     assert ocr.read(np.full((*size, 3), 255, np.uint8), 100) == ()
 
 

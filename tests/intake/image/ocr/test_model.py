@@ -1,6 +1,5 @@
 """Printed lines."""
 
-from importlib import resources
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +16,7 @@ from headworks.intake.onnx.provider import ProviderChoice
 from headworks.intake.onnx.settings import CPU, OnnxSettings
 from headworks.intake.span import ImageOrigin
 from tests.intake.image.ocr.steps import NotingSteps
-from tests.intake.image.pictures import draw
-
-RECEIPT = (resources.files("headworks.server.cli.demo") / "receipt.png").read_bytes()
+from tests.intake.image.pictures import RECEIPT, draw
 
 
 @pytest.fixture(scope="module")

@@ -18,8 +18,7 @@ from headworks.intake.models.store import ModelStore
 from headworks.intake.onnx.settings import OnnxSettings
 from headworks.intake.span import ImageOrigin
 from headworks.intake.work import WorkPool, WorkSettings
-from tests.intake.image.ocr.test_model import RECEIPT
-from tests.intake.image.pictures import draw, encode, png_that_claims
+from tests.intake.image.pictures import RECEIPT, draw, encode, png_that_claims
 
 LABELS = (
     Label("content", "receipt", 0.9),

@@ -1,10 +1,10 @@
 """Printed lines."""
 
-from importlib import resources
 from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image, ImageDraw, ImageFont
 
 from headworks.intake.errors import ModelMissing
 from headworks.intake.finding import TextLine
@@ -16,9 +16,7 @@ from headworks.intake.onnx.provider import ProviderChoice
 from headworks.intake.onnx.settings import CPU, OnnxSettings
 from headworks.intake.span import ImageOrigin
 from tests.intake.image.ocr.steps import NotingSteps
-from tests.intake.image.pictures import draw
-
-RECEIPT = (resources.files("headworks.server.cli.demo") / "receipt.png").read_bytes()
+from tests.intake.image.pictures import RECEIPT, draw
 
 
 @pytest.fixture(scope="module")
@@ -127,3 +125,17 @@ def test_lines_over_the_limit_are_left_out(ocr: OcrModel) -> None:
     """A page of print must not grow without bound."""
     picture = decode(RECEIPT, 1, ImageSettings())
     assert len(ocr.read(picture.pixels, 2)) == 2
+
+
+LONG = "The orders of March were shipped from both houses before the roads were closed by snow and "
+
+
+@pytest.mark.models
+@pytest.mark.parametrize("is_turned", [False, True])
+def test_long_line_is_read_whichever_way_up_it_is(ocr: OcrModel, is_turned: bool) -> None:
+    """Squeezed to an eighth of its width, it is told from its reverse by chance."""
+    page = Image.new("RGB", (1900, 60), "white")
+    ImageDraw.Draw(page).text((10, 15), LONG * 2, fill="black", font=ImageFont.load_default(20))
+    pixels = np.asarray(page)
+    (line,) = ocr.read(pixels[::-1, ::-1] if is_turned else pixels, 100)
+    assert line.text == (LONG * 2).strip()

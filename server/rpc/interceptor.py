@@ -8,8 +8,9 @@ from typing import Any
 import grpc
 
 from headworks.policy.identity.caller import Identifier
+from headworks.server.client.contract import TURN_ID_KEY
 from headworks.server.clock import Clock
-from headworks.server.rpc.call import TURN_ID_KEY, Context, check_metadata, fail, visit_of
+from headworks.server.rpc.call import Context, check_metadata, fail, visit_of
 from headworks.server.rpc.reading import UNREADABLE, readable, refusing
 from headworks.server.rpc.settings import RpcSettings
 from headworks.server.turn.runner import new_turn_id

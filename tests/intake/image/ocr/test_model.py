@@ -105,6 +105,27 @@ def test_printed_words_of_the_demo_picture_are_read(ocr: OcrModel) -> None:
 
 
 @pytest.mark.models
+def test_receipt_that_was_photographed_askew_keeps_its_prices(ocr: OcrModel) -> None:
+    """At the far end a price was a whole line lower than its item, and went to the next one."""
+    flat = decode(RECEIPT, 1, ImageSettings()).pixels
+    askew = Image.fromarray(flat).rotate(-6, expand=True, fillcolor="grey", resample=Image.Resampling.BICUBIC)
+    assert [line.text for line in ocr.read(np.asarray(askew), 100)] == [line.text for line in ocr.read(flat, 100)]
+
+
+@pytest.mark.models
+def test_columns_are_read_one_after_the_other(ocr: OcrModel) -> None:
+    """Read across, two articles become nonsense."""
+    left = ["Ferns grow where light is weak", "and the soil stays damp. Their", "leaves unroll slowly in spring."]
+    right = ["Bread was cheaper in the lower", "town, and every Friday the old", "bakers carried it up the hill."]
+    page = Image.new("RGB", (700, 160), "white")
+    for number, texts in enumerate(zip(left, right, strict=True)):
+        for side, text in enumerate(texts):
+            place = (20 + 350 * side, 20 + 40 * number)
+            ImageDraw.Draw(page).text(place, text, fill="black", font=ImageFont.load_default(18))
+    assert [line.text for line in ocr.read(np.asarray(page), 100)] == left + right
+
+
+@pytest.mark.models
 def test_boxes_lie_where_the_words_are(ocr: OcrModel) -> None:
     """A user interface draws them over the picture."""
     (line,) = ocr.read(np.asarray(draw(["Hello world"])), 100)

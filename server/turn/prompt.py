@@ -81,7 +81,9 @@ class TurnPrompt:
         """
         if not self.spans:
             raise BadMedia("the input came to no text: nothing was written, said or shown")
-        self._feed(await self._writer.finish(), is_last=True)
+        rest = await self._writer.finish()
+        self._hold_to_policy()
+        self._feed(rest, is_last=True)
 
     def _hold_to_policy(self) -> None:
         ceiling = self._inspection.obligations.max_input_tokens

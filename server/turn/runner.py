@@ -12,7 +12,7 @@ from headworks.server.engine.engine import EngineRequest, FinishReason, Sampling
 from headworks.server.engine.served import ServedModel
 from headworks.server.turn.answer import Answer
 from headworks.server.turn.errors import TurnRefused, TurnTimedOut
-from headworks.server.turn.input import TurnInput, expect_no_more
+from headworks.server.turn.input import TurnEnd, TurnInput, expect_no_more
 from headworks.server.turn.lane import Intake
 from headworks.server.turn.opening import Opening, OpenTurn
 from headworks.server.turn.prompt import TurnPrompt
@@ -107,9 +107,8 @@ class TurnRunner:
 
     @asynccontextmanager
     async def _time_limit(self, deadline_seconds: float | None) -> AsyncGenerator[None, None]:
-        most = self._settings.max_seconds
-        is_callers = deadline_seconds is not None and deadline_seconds < most
-        limit = self._clock.timeout(deadline_seconds if is_callers else most)
+        name, seconds = self._limit(deadline_seconds)
+        limit = self._clock.timeout(seconds)
         expiry: asyncio.Timeout | None = None
         try:
             async with limit as expiry:
@@ -117,7 +116,14 @@ class TurnRunner:
         except TimeoutError as error:
             if expiry is None or not expiry.expired():
                 raise
-            raise TurnTimedOut("deadline" if is_callers else "turn.max_seconds") from error
+            raise TurnTimedOut(name) from error
+
+    def _limit(self, deadline_seconds: float | None) -> tuple[str, float]:
+        """Return the time that a turn has, and what limits it: the caller's deadline or the setting."""
+        most = self._settings.max_seconds
+        if deadline_seconds is not None and deadline_seconds < most:
+            return "deadline", deadline_seconds
+        return "turn.max_seconds", most
 
     async def _take_in(
         self,
@@ -129,11 +135,10 @@ class TurnRunner:
     ) -> None:
         """Read all input into the prompt."""
         limits = self._settings.input
-        last_words_at = None
-        if deadline_seconds is not None:
-            kept = min(limits.last_words_seconds, deadline_seconds / 4)
-            last_words_at = record.began_at + deadline_seconds - kept
-        taking = TurnInput(turn.setup.voice, self._intake, prompt, record, limits, self._clock, last_words_at)
+        limit, seconds = self._limit(deadline_seconds)
+        kept = min(limits.last_words_seconds, seconds / 4)
+        end = TurnEnd(limit, record.began_at + seconds - kept)
+        taking = TurnInput(turn.setup.voice, self._intake, prompt, record, limits, self._clock, end)
         await taking.run(turn.first, steps)
         await prompt.finish()
 

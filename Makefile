@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test check models environment links stubs lock bench
+.PHONY: help run test check models environment links limits stubs lock bench
 
 BIN := .venv/bin
 export HEADWORKS_MODELS__STORE ?= $(CURDIR)/.headworks/models
@@ -35,6 +35,9 @@ links: # A tree of links in which mypy finds the folders under their import name
 	@mkdir -p build/typing/headworks
 	@for package in intake policy graphql server; do ln -sfn ../../../$$package build/typing/headworks/$$package; done
 	@ln -sfn ../../../protos/headworks/v1 build/typing/headworks/v1
+
+limits: environment ## Make docs/limits.md anew from the settings
+	@python docs/limits.py > docs/limits.md
 
 stubs: environment ## Generate the stubs from the protos
 	@buf generate

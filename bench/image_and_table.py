@@ -18,15 +18,15 @@ import duckdb
 import numpy as np
 from PIL import Image
 
-from headworks.intake.image.ocr import OcrModel
-from headworks.intake.image.picture import ImageSettings
+from headworks.intake.image.ocr.model import OcrModel
 from headworks.intake.image.preprocessor import ImageModels, ImagePreprocessor
+from headworks.intake.image.settings import ImageSettings
 from headworks.intake.models.store import ModelStore
 from headworks.intake.onnx.settings import OnnxSettings
 from headworks.intake.preprocessor import Preprocessor
 from headworks.intake.table.preprocessor import TablePreprocessor
-from headworks.intake.table.settings import TableSettings
-from headworks.intake.table.store import TableStore, TableStoreSettings
+from headworks.intake.table.settings import TableSettings, TableStoreSettings
+from headworks.intake.table.store import TableStore
 from headworks.intake.work import WorkPool, WorkSettings
 
 CHUNK_BYTES = 64 * 1024

@@ -49,7 +49,7 @@ class Sample:
     """What the client saw."""
 
     first: list[float] = field(default_factory=list)
-    """Seconds from the call to the first token, one a turn."""
+    """Seconds from the call to the first token, one per turn."""
     gaps: list[float] = field(default_factory=list)
     """Seconds between tokens; tokens that come in one message have none between them."""
     tokens: int = 0
@@ -176,7 +176,7 @@ def main() -> None:
     ceiling = measure("bare", SATURATED, flood)[64]
     reached = measure("gateway", SATURATED, flood)[64]
     rates = ceiling.tokens / ceiling.seconds, reached.tokens / reached.seconds
-    saturation = Table("at saturation, 64 at once", "tokens a second", "share", "aim")
+    saturation = Table("at saturation, 64 at once", "tokens per second", "share", "aim")
     saturation.add_row("bare grpc.aio, one message a token", f"{rates[0]:.0f}", "1.00", "")
     saturation.add_row("gateway", f"{rates[1]:.0f}", f"{rates[1] / rates[0]:.2f}", f"{AIM_SHARE}")
     console.print(saturation)

@@ -21,8 +21,9 @@ from bench.image_and_table import CHUNK_BYTES, Measured
 from headworks.intake.build.whisper.recipe import packaged_model
 from headworks.intake.models.store import ModelStore
 from headworks.intake.onnx.settings import OnnxSettings
-from headworks.intake.voice.form import SAMPLE_RATE_HERTZ, AudioEncoding, VoiceForm, VoiceSettings
+from headworks.intake.voice.encoding import SAMPLE_RATE_HERTZ, AudioEncoding, VoiceForm
 from headworks.intake.voice.preprocessor import VoiceModels, VoicePreprocessor
+from headworks.intake.voice.settings import VoiceSettings
 from headworks.intake.work import WorkPool, WorkSettings
 
 if TYPE_CHECKING:

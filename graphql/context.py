@@ -5,6 +5,7 @@ from typing import TypeAlias
 import strawberry
 from strawberry.dataloader import DataLoader
 
+from headworks.graphql.budget import AnswerBudget
 from headworks.graphql.settings import GraphqlSettings
 from headworks.graphql.table.port import Tables, TableView
 from headworks.graphql.turn.port import Turns
@@ -19,6 +20,7 @@ class RequestContext:
         self.tables = tables
         self.turns = turns
         self.settings = settings
+        self.budget = AnswerBudget(settings)
         self.loader: DataLoader[str, TableView | None] = DataLoader(self._load, max_batch_size=settings.max_entities)
 
     async def _load(self, table_ids: list[str]) -> list[TableView | None]:

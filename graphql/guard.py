@@ -1,4 +1,4 @@
-"""Weigh a document before anything costly is done with it. Pure.
+"""Weighs a document before anything costly is done with it. Pure.
 
 The stock limiters of strawberry 0.341 open each fragment anew wherever it is spread, so a dozen nested fragments
 that spread the next one twice cost them exponential time. Here each fragment is weighed once.
@@ -30,7 +30,7 @@ SCHEMA_FIELDS = frozenset({"__schema", "__type", "_service"})
 
 
 def refuse(code: str, message: str) -> GraphQLError:
-    """An error whose `extensions.code` a client can act on."""
+    """Return an error with an `extensions.code` that a client can act on."""
     return GraphQLError(message, extensions={"code": code})
 
 
@@ -63,7 +63,7 @@ class Weigher:
 
     @property
     def operations(self) -> int:
-        """Operations in the document."""
+        """How many operations the document has."""
         return len(self._operations)
 
     def check(self) -> None:
@@ -78,7 +78,7 @@ class Weigher:
             raise refuse("TOO_MANY_ALIASES", f"graphql.max_aliases allows {self._settings.max_aliases}")
 
     def _weigh(self, selected: SelectionSetNode, level: int) -> tuple[int, int]:
-        """Height of a selection set in selection sets, itself included, and the aliases in it."""
+        """Return the height of a selection set, itself included, and the aliases in it."""
         self._check_depth(level)
         height, aliases = 1, 0
         for inner_height, inner_aliases in self._weigh_each(selected, level):

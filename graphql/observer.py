@@ -1,4 +1,4 @@
-"""The port through which the graph reports faults. Its adapter is `server/http/access_log.py`."""
+"""The port through which the graph reports faults. Its adapter is `AccessLog` in `server/http/access_log.py`."""
 
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -14,7 +14,7 @@ class ResolverFault:
 
 
 class GraphqlObserver(Protocol):
-    """Is told what the graph's users are not."""
+    """The port that is told what the graph's users are not told."""
 
     def resolver_failed(self, fault: ResolverFault) -> None:
         """Take note; must not raise."""

@@ -7,7 +7,7 @@ from headworks.graphql.settings import GraphqlSettings
 
 
 def subgraph_sdl() -> str:
-    """The SDL, with one newline at its end; the settings do not change it."""
+    """Return the SDL, with one newline at its end; settings do not change it."""
     return build_schema(GraphqlSettings()).as_str().rstrip() + "\n"
 
 

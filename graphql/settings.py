@@ -1,11 +1,11 @@
-"""Limits on what one GraphQL request may ask for."""
+"""The settings of GraphQL."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class GraphqlSettings:
-    """Every bound on a document, and on the lists that it opens."""
+    """Every limit on a document, on the lists that it opens and on the answer."""
 
     max_tokens: int = 1_000
     """Tokens of the document; the longest query that the types make sense of has about 120, introspection 200."""
@@ -21,6 +21,9 @@ class GraphqlSettings:
     """Filters on one page of rows."""
     max_first: int = 200
     """Rows in one page."""
+    max_answer_bytes: int = 4 * 1024 * 1024
+    """Of one answer, in JSON; as much as a gRPC message has. One page of rows is kept small by
+    `intake.tables.max_page_characters`."""
     allow_introspection: bool = True
     """Whether the schema may be asked for (`__schema`, `__type`, `_service`). Where HTTP listens on another address
     than loopback, `server/settings.py` turns it off unless it was set."""

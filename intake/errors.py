@@ -30,9 +30,25 @@ class TooLarge(IntakeError):
         self.seen = seen
 
 
+class NoHome(IntakeError):
+    """A path begins with a home folder that nobody knows: containers give users that have none.
+
+    Args:
+        what: One sentence that names the path.
+    """
+
+
 class ModelMissing(IntakeError):
     """A model is not in the store, or is damaged there: the operator's task.
 
     Args:
         what: One sentence that ends in the command that mends it.
+    """
+
+
+class SpoolUnavailable(IntakeError):
+    """The temporary folder is full or cannot be written: the operator's task. The sender may try again later.
+
+    Args:
+        what: One sentence that names the setting of the folder and the system's reason, without a path.
     """

@@ -2,13 +2,12 @@
 
 from dataclasses import dataclass, field
 
-from headworks.intake.image.picture import ImageSettings
+from headworks.intake.image.settings import ImageSettings
 from headworks.intake.onnx.settings import OnnxSettings
 from headworks.intake.prompt.settings import PromptSettings
-from headworks.intake.table.settings import TableSettings
-from headworks.intake.table.store import TableStoreSettings
+from headworks.intake.table.settings import TableSettings, TableStoreSettings
 from headworks.intake.text import TextSettings
-from headworks.intake.voice.form import VoiceSettings
+from headworks.intake.voice.settings import VoiceSettings
 from headworks.intake.work import WorkSettings
 
 

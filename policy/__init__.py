@@ -1,1 +1,1 @@
-"""A question in, a verdict out. Knows neither gRPC nor intake."""
+"""Policy takes a question and gives a verdict. It knows neither gRPC nor intake."""

@@ -1,8 +1,7 @@
-"""From what a policy engine returned to a verdict. One strict parser for every adapter: it fails shut."""
+"""The strict parser that turns a policy engine's answer into a verdict. Every adapter uses it, and it fails shut."""
 
 import json
 import re
-import uuid
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,31 +10,35 @@ from headworks.policy.facts import MODALITIES
 from headworks.policy.verdict import Obligations, Verdict
 
 MAX_REASONS = 32
-"""More reasons than any policy here has rules for; a longer list is not an answer."""
+"""About three times as many as the default policy has requirements; a longer list is not an answer."""
 MAX_CEILING = 2**53 - 1
-"""The largest whole number that every JSON reader keeps exact (RFC 8259, section 6)."""
+"""The largest whole number that every JSON reader keeps exact (RFC 8259, section 6); a larger one is odd."""
+HIGHEST_CEILING = 2**31 - 1
+"""The contract states ceilings in 32 bits. A policy that means "very many" by more is held to this many."""
+
+ZEROS = {
+    "max_input_tokens": "MAX_INPUT_TOKENS_IS_ZERO",
+    "max_output_tokens": "MAX_OUTPUT_TOKENS_IS_ZERO",
+    "turns_per_minute": "TURNS_PER_MINUTE_IS_ZERO",
+    "tokens_per_minute": "TOKENS_PER_MINUTE_IS_ZERO",
+    "modalities": "MODALITIES_IS_EMPTY",
+}
+"""Obligations that no turn can keep when they are zero or empty, and the reason that the refusal then states."""
 
 _REASON = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
 _ANSWER_KEYS = frozenset({"allow", "reasons", "obligations"})
-_OBLIGATION_KEYS = frozenset(
-    {"max_input_tokens", "max_output_tokens", "turns_per_minute", "tokens_per_minute", "modalities"}
-)
+_OBLIGATION_KEYS = frozenset(ZEROS)
 
 
 class OddAnswer(ValueError):
-    """The answer is not of the one shape that counts; the message names the place, never the content."""
-
-
-def new_decision_id() -> str:
-    """Return a unique id for a decision; always made here, whatever the engine says."""
-    return str(uuid.uuid4())
+    """The answer does not have the one shape that counts. The message names the place and never the content."""
 
 
 def parse_json(text: str | bytes, max_bytes: int) -> object:
     """Parse JSON that may be hostile.
 
     Raises:
-        OddAnswer: too long, not JSON, a key twice in one object, NaN or Infinity, or nested too deep.
+        OddAnswer: it is too long, not JSON or nested too deep, or holds NaN, Infinity or a key twice in one object.
     """
     if len(text) > max_bytes:
         raise OddAnswer(f"the answer is longer than {max_bytes}")
@@ -52,15 +55,17 @@ def verdict_from(document: object, *, judge: str, decision_id: str, revision: st
 
     The only accepted shape is `{"allow": bool, "reasons": [CODE], "obligations": {...}}` with nothing beside it.
     A refusal states at least one reason; an allow states at least which modalities it is for. A ceiling that is
-    null or absent is none.
+    null or absent is none. A ceiling of zero, like an empty list of modalities, means never: such an allow is a
+    refusal, with the reasons of `ZEROS`. A ceiling over `HIGHEST_CEILING` is lowered to it. A refusal carries no
+    obligations.
 
     Args:
         document: The value of the decision rule, parsed from JSON.
         judge: The adapter's name.
-        decision_id: From `new_decision_id`.
-        revision: Of the bundle that decided, "" when unknown.
+        decision_id: Made by `new_decision_id`.
+        revision: The revision of the bundle that decided; "" when it is unknown.
     Raises:
-        JudgeUnavailable: with `NoVerdict.ODD`, for every other document.
+        JudgeUnavailable: the document has any other shape; the reason is `NoVerdict.ODD`.
     """
     try:
         allow, reasons, obligations = _parts(document)
@@ -86,7 +91,12 @@ def _parts(document: object) -> tuple[bool, tuple[str, ...], Obligations]:
     reasons = _reasons(fields["reasons"])
     if not allow and not reasons:
         raise OddAnswer("reasons: a refusal without one")
-    return allow, reasons, _obligations(fields["obligations"], is_allow=allow)
+    obligations = _obligations(fields["obligations"], is_allow=allow)
+    if not allow:
+        return False, reasons, Obligations()
+    if zeros := tuple(reason for name, reason in ZEROS.items() if getattr(obligations, name) in (0, ())):
+        return False, zeros, Obligations()
+    return True, reasons, obligations
 
 
 def _reasons(value: object) -> tuple[str, ...]:
@@ -116,9 +126,9 @@ def _ceiling(fields: Mapping[str, Any], name: str) -> int | None:
     value = fields.get(name)
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_CEILING:
-        raise OddAnswer(f"{name}: not a whole number from 1 to {MAX_CEILING}")
-    return value
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_CEILING:
+        raise OddAnswer(f"{name}: not a whole number from 0 to {MAX_CEILING}")
+    return min(value, HIGHEST_CEILING)
 
 
 def _modalities(value: object) -> tuple[str, ...]:
@@ -144,7 +154,7 @@ def _fields(value: object, place: str, known: frozenset[str]) -> Mapping[str, An
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuse a repeated key: readers differ on which one counts."""
+    """Refuse a key that stands twice, because readers of JSON differ on which one counts."""
     fields = dict(pairs)
     if len(fields) != len(pairs):
         raise OddAnswer("a key stands twice in one object")

@@ -1,10 +1,10 @@
-"""What can go wrong between a question and its verdict."""
+"""The errors between a question and its verdict."""
 
 from enum import StrEnum
 
 
 class PolicyError(Exception):
-    """Base of all that policy raises on purpose."""
+    """The base of every error that policy raises on purpose."""
 
 
 class UnknownCaller(PolicyError):
@@ -12,16 +12,20 @@ class UnknownCaller(PolicyError):
 
 
 class PolicyBroken(PolicyError):
-    """The policy or its data does not compile or load; the operator's task."""
+    """The policy or its data does not load or does not compile. The operator has to mend it."""
 
 
 class NoVerdict(StrEnum):
     """Why there is no verdict."""
 
     DOWN = "JUDGE_DOWN"
+    """The judge cannot be reached, is closed, or has a broken policy."""
     SLOW = "JUDGE_SLOW"
+    """It did not answer in time."""
     UNDEFINED = "JUDGE_UNDEFINED"
+    """The rule that it was asked for has no value for this question."""
     ODD = "JUDGE_ODD"
+    """It failed on this question, or its answer does not have the shape that counts."""
 
 
 class JudgeUnavailable(PolicyError):
@@ -29,7 +33,7 @@ class JudgeUnavailable(PolicyError):
 
     Args:
         reason: Which way it failed.
-        decision_id: What the caller can quote.
+        decision_id: The id that the caller can quote.
     """
 
     def __init__(self, reason: NoVerdict, decision_id: str) -> None:

@@ -1,4 +1,4 @@
-"""A judge elsewhere: an OPA server, asked over its REST data API through opa-python-client.
+"""The judge that asks an OPA server over its REST data API, through opa-python-client.
 
 Source: OPA documentation, "REST API", sections "Get a Document (with Input)", "Provenance" and "Health API".
 """
@@ -12,7 +12,8 @@ from typing import Any
 import aiohttp
 from opa_client import AsyncOpaClient  # type: ignore[import-untyped]
 
-from headworks.policy.answer import OddAnswer, new_decision_id, parse_json, verdict_from
+from headworks.policy.answer import OddAnswer, parse_json, verdict_from
+from headworks.policy.decision import new_decision_id
 from headworks.policy.errors import JudgeUnavailable, NoVerdict
 from headworks.policy.probe import probe_question
 from headworks.policy.question import Question
@@ -22,11 +23,11 @@ from headworks.policy.verdict import Verdict
 
 NAME = "opa"
 MAX_REVISION_CHARACTERS = 256
-"""A revision is a digest or a version; what is longer is cut."""
+"""A revision is a digest or a version, which fits well; what is longer is cut."""
 
 
 class OpaJudge:
-    """Answers by asking an OPA server; safe to ask many questions at once."""
+    """Answers by asking an OPA server. It may be asked many questions at once."""
 
     def __init__(self, settings: OpaSettings) -> None:
         self._settings = settings
@@ -43,7 +44,10 @@ class OpaJudge:
                 reply = await self._ask(question, decision_id)
         except TimeoutError as error:
             raise JudgeUnavailable(NoVerdict.SLOW, decision_id) from error
-        except (aiohttp.ClientConnectionError, ssl.SSLError) as error:  # a bad certificate is a ValueError too
+        except (
+            aiohttp.ClientConnectionError,
+            ssl.SSLError,
+        ) as error:  # before ValueError, which a bad certificate is too
             raise JudgeUnavailable(NoVerdict.DOWN, decision_id) from error
         except (OddAnswer, ValueError, aiohttp.ClientPayloadError) as error:
             raise JudgeUnavailable(NoVerdict.ODD, decision_id) from error
@@ -62,7 +66,7 @@ class OpaJudge:
         try:
             async with asyncio.timeout(self._settings.warm_timeout_seconds):
                 client = await self._open(new_decision_id())
-                # Its health is on the other side of a network: there is nothing here to wait on but time.
+                # Nothing here tells when the server has become healthy, so it is asked again and again.
                 while not await client.check_health({"bundles": "true"}):  # noqa: ASYNC110
                     await asyncio.sleep(self._settings.poll_seconds)
         except OSError as error:  # TimeoutError and SSLError too
@@ -104,7 +108,7 @@ class OpaJudge:
 class _BoundedClient(AsyncOpaClient):  # type: ignore[misc]
     """opa-python-client with our TLS, our pool, no redirects, and replies that end at a limit.
 
-    Its own session trusts the system's authorities only and reads a reply of any length.
+    The session that opa-python-client makes trusts the system's authorities only and reads replies of any length.
     """
 
     def __init__(self, settings: OpaSettings) -> None:
@@ -162,16 +166,16 @@ def _tls_context(settings: OpaSettings) -> ssl.SSLContext:
 
 
 def _reason_of(status: int) -> NoVerdict:
-    """502 to 504 come from what stands before the server; every other error is its own answer to our question."""
+    """Tell who failed: 502 to 504 come from a proxy before the server, every other error is the server's own answer."""
     return NoVerdict.DOWN if status in (502, 503, 504) else NoVerdict.ODD
 
 
 def _revision(reply: dict[str, Any]) -> str:
-    """Return the revision of the one active bundle; "" when there is none or more than one."""
+    """Return the revision of the one active bundle; "" when there is none, or none that can be told."""
     provenance = reply.get("provenance")
     bundles = provenance.get("bundles") if isinstance(provenance, dict) else None
     if not isinstance(bundles, dict) or len(bundles) != 1:
         return ""
     (bundle,) = bundles.values()
     revision = bundle.get("revision") if isinstance(bundle, dict) else None
-    return revision[:MAX_REVISION_CHARACTERS] if isinstance(revision, str) else ""
+    return revision[:MAX_REVISION_CHARACTERS] if isinstance(revision, str) and revision.isprintable() else ""

@@ -1,4 +1,4 @@
-"""A question about nobody: asked at start to see that a judge answers at all."""
+"""The question about nobody, which is asked at start to see that a judge answers at all."""
 
 from headworks.policy.facts import InputFacts
 from headworks.policy.identity.caller import AuthenticatedBy, Caller
@@ -7,7 +7,7 @@ from headworks.policy.trust.assess import Trust
 
 
 def probe_question() -> Question:
-    """Return a question that any sane policy refuses; a refusal with reasons is all a judge needs to show."""
+    """Return a question that any sane policy refuses. A refusal with its reasons shows as well that the judge works."""
     return Question(
         turn_id="probe",
         stage=Stage.OPEN,

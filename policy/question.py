@@ -1,4 +1,4 @@
-"""What a judge is asked. Digests and counts only: no content ever reaches policy or its logs."""
+"""The question that a judge is asked. It holds names and counts: no content ever reaches policy or its logs."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -9,17 +9,17 @@ from headworks.policy.trust.assess import Trust
 
 
 class Stage(StrEnum):
-    """When in a turn the question is asked."""
+    """The moment of a turn at which the question is asked."""
 
     OPEN = "open"
-    """Before any media is read: may this caller open this turn?"""
+    """Before any input is read. The question is whether this caller may open this turn."""
     INPUT = "input"
-    """Before spans go to the engine: may what is now known about the input go to this model?"""
+    """Before tokens go to the engine. The question is whether the input, as far as it came, may go to this model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """May `caller` do this?"""
+    """One question: whether `caller` may have `model` do this."""
 
     turn_id: str
     stage: Stage
@@ -27,8 +27,8 @@ class Question:
     model: str
     """The served model's name."""
     purpose: str
-    """What the caller said the turn is for; "" when they did not. A claim, not a fact."""
+    """The purpose that the caller claims the turn has; "" when they claim none. Nobody has checked it."""
     max_output_tokens: int
-    """Asked for."""
+    """The longest answer that the caller asks for, or the server's default when they ask for none."""
     input: InputFacts
     trust: Trust

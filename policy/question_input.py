@@ -1,4 +1,4 @@
-"""The question as JSON: the one place that knows the shape of Rego's `input`."""
+"""The question as JSON. Only this module knows the shape of Rego's `input`."""
 
 import json
 from typing import TypedDict
@@ -7,7 +7,7 @@ from headworks.policy.question import Question
 
 
 class QuestionTooLarge(ValueError):
-    """The question does not fit its limit; its sender let something unbounded into it."""
+    """The question is over its limit, so something without a bound was let into it."""
 
 
 class CallerInput(TypedDict):
@@ -89,8 +89,8 @@ def encode_question(question: Question, max_bytes: int) -> str:
     """Write a question as strict JSON.
 
     Args:
-        question: Digests and counts; a NaN among them, or text that is not Unicode, is an error.
-        max_bytes: The most it may take as UTF-8.
+        question: A NaN in it, or text that is not Unicode, is an error.
+        max_bytes: The most bytes that it may take as UTF-8.
     Raises:
         ValueError: it cannot be written as strict JSON.
         QuestionTooLarge: it is longer than `max_bytes`.

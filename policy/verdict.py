@@ -1,20 +1,25 @@
-"""What a judge answers."""
+"""A judge's answer, and what it obliges the gateway to."""
 
 from dataclasses import dataclass, field
+
+from headworks.policy.decision import new_decision_id
+
+GATEWAY = "gateway"
+"""The name of the judge where the gateway itself refuses, as an earlier verdict obliges it to."""
 
 
 @dataclass(frozen=True, slots=True)
 class Obligations:
-    """What the gateway must hold the turn to when it is allowed."""
+    """What the gateway must hold the turn to when it is allowed. A ceiling of None is none."""
 
     max_input_tokens: int | None = None
     max_output_tokens: int | None = None
     turns_per_minute: int | None = None
-    """For the caller's tenant."""
+    """Of the caller's tenant."""
     tokens_per_minute: int | None = None
-    """Input and output, for the caller's tenant."""
-    modalities: tuple[str, ...] = ("image", "table", "text", "voice")
-    """What the turn may carry."""
+    """Of the caller's tenant, input and output together."""
+    modalities: tuple[str, ...] = ()
+    """The kinds of input that the turn may carry, from `facts.MODALITIES`; none unless they are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +30,27 @@ class Verdict:
     decision_id: str
     """Unique; what a refused caller quotes."""
     reasons: tuple[str, ...]
-    """Codes in UPPER_SNAKE from the policy ("MODALITY_NOT_ALLOWED"); may be empty when allowed, never when refused."""
+    """Codes in UPPER_SNAKE ("MODALITY_NOT_ALLOWED"); may be empty when allowed, never when refused."""
     judge: str
-    """Which adapter answered: "regorus" or "opa"."""
+    """Who decided: the adapter that answered ("regorus", "opa"), or `GATEWAY`."""
     revision: str = ""
     """The revision of the policy bundle that decided."""
     obligations: Obligations = field(default_factory=Obligations)
+
+
+def refused_by_gateway(latest: Verdict, reason: str) -> Verdict:
+    """Return the refusal that follows from an allow whose obligations a turn has now gone against.
+
+    It is a decision of its own, so it has an id of its own: the id of `latest` stands in the log for an allow.
+
+    Args:
+        latest: The verdict that obliges; its revision is the refusal's too.
+        reason: A code in UPPER_SNAKE.
+    """
+    return Verdict(
+        allow=False,
+        decision_id=new_decision_id(),
+        reasons=(reason,),
+        judge=GATEWAY,
+        revision=latest.revision,
+    )

@@ -1,12 +1,13 @@
 """Builds the real objects and runs them until told to stop."""
 
 import asyncio
+import functools
 import gc
 import logging
 import signal
 from contextlib import AsyncExitStack
+from datetime import UTC, datetime
 from enum import IntEnum
-from functools import partial
 from typing import Any, NoReturn
 
 import uvloop
@@ -16,20 +17,23 @@ from headworks.graphql.execution import Graph
 from headworks.intake.errors import IntakeError
 from headworks.intake.intake import Intake
 from headworks.intake.models.store import ModelKind, ModelStore, StoredModel
-from headworks.policy.bundles.bundle import Bundle, build_bundle
+from headworks.intake.prompt.template import ChatTemplate
+from headworks.intake.prompt.tokenizer import ModelTokenizer
+from headworks.policy.bundles.active import ActivePolicy, read_active_policy
 from headworks.policy.errors import PolicyError
 from headworks.policy.identity.api_keys import ApiKeyIdentifier
 from headworks.policy.judge import Judge
 from headworks.policy.opa import OpaJudge
 from headworks.policy.regorus import RegorusJudge
-from headworks.server.clock import SystemClock
+from headworks.server.clock import Clock, SystemClock
 from headworks.server.engine.engine import Engine
 from headworks.server.engine.errors import EngineError, EngineLost
+from headworks.server.engine.served import ServedModel
 from headworks.server.engine.settings import EngineKind
 from headworks.server.engine.simulated import SimulatedEngine
 from headworks.server.engine.supervised import EngineNews, SupervisedEngine
 from headworks.server.engine.vllm_local import VllmEngine
-from headworks.server.flow.admission import Permits
+from headworks.server.flow.admission import Admission
 from headworks.server.flow.meter import Meter
 from headworks.server.graph.tables import StoredTables
 from headworks.server.graph.turns import RunnerTurns
@@ -38,11 +42,13 @@ from headworks.server.http.app import HttpParts, build_app
 from headworks.server.http.server import HttpServer
 from headworks.server.readiness import Readiness
 from headworks.server.rpc.server import RpcServer
-from headworks.server.settings import JudgeKind, Settings, is_loopback
+from headworks.server.settings import JudgeKind, Settings, unread_variables
 from headworks.server.telemetry.log import log_events
 from headworks.server.telemetry.metrics import LoadCollector, process_registry
 from headworks.server.telemetry.telemetry import Telemetry
+from headworks.server.turn.opening import Opening
 from headworks.server.turn.runner import TurnRunner
+from headworks.server.visit.address import with_port
 
 _log = logging.getLogger("headworks.server")
 _SIMULATED_ANSWER = " This answer was made by a timing model; it says nothing, over and over."
@@ -65,6 +71,8 @@ def serve(settings: Settings) -> int:
         The process's exit code, one of `ExitCode`.
     """
     log_events(settings.log_level)
+    if unread := unread_variables():
+        _log.warning("settings.unread_variables", extra={"names": ",".join(unread)})
     return uvloop.run(Gateway(settings).run())
 
 
@@ -77,8 +85,10 @@ class Gateway:
         self.http_port = 0
         self._settings = settings
         self._stopping = asyncio.Event()
+        self._hurrying = asyncio.Event()
+        """Set by the second signal: the drain ends at once."""
         self._watching: asyncio.Task[NoReturn] | None = None
-        """Follows the engine, once it has started; it ends when the engine is lost."""
+        """Restarts the engine, once it has started; ends when the engine is lost."""
         self._readiness = Readiness(("models", "policy", "engine"))
 
     async def run(self) -> int:
@@ -102,7 +112,9 @@ class Gateway:
         return ExitCode.DRAINED
 
     def stop(self) -> None:
-        """Drain and end `run`."""
+        """Drain and end `run`. Asked a second time, cut what still runs."""
+        if self._stopping.is_set():
+            self._hurrying.set()
         self._stopping.set()
 
     async def _start(self, parts: AsyncExitStack) -> None:
@@ -112,43 +124,40 @@ class Gateway:
         registry = process_registry()
         telemetry = Telemetry(settings.telemetry, registry)
         parts.callback(telemetry.close)
-        bundle = await asyncio.to_thread(build_bundle, settings.policy.regorus.folder)
-        judge = _judge(settings)
+        embedded = settings.policy.regorus
+        policies = await asyncio.to_thread(read_active_policy, embedded.folder, embedded.limits, datetime.now(UTC))
+        judge = _judge(settings, policies)
         parts.push_async_callback(judge.close)
         store = ModelStore(settings.models.store)
         language = store.find(ModelKind.LANGUAGE, settings.models.language or None)
-        intake = await Intake.load(settings.intake, store, language)
+        served, engine = await asyncio.to_thread(_served, settings, language, clock)
+        intake = await Intake.load(settings.intake, store, served.count_tokens)
         parts.callback(intake.close)
         self._mark("models", language=language.name)
-        make_engine = partial(_engine, settings, language, intake.encode(_SIMULATED_ANSWER), clock)
-        engine = SupervisedEngine(make_engine, settings.engine, clock)
-        self._permits = Permits(settings.flow)
+        self._admission = Admission(settings.flow, clock)
+        meter = Meter(settings.flow.max_tenants, clock)
+        opening = Opening(served, judge, settings.policy.trust, self._admission, meter, settings.turn, clock)
         runner = TurnRunner(
-            engine=engine,
-            judge=judge,
-            intake=intake,
-            permits=self._permits,
-            meter=Meter(settings.flow.max_tenants, clock),
-            observer=telemetry,
-            clock=clock,
-            settings=settings.turn,
-            trust=settings.policy.trust,
+            served=served, intake=intake, opening=opening, observer=telemetry, settings=settings.turn, clock=clock
         )
-        registry.register(LoadCollector(self._permits, engine))
-        await self._listen(parts, runner, intake, bundle, registry)
+        registry.register(LoadCollector(self._admission, engine))
+        await self._listen(parts, runner, intake, policies, registry, clock)
         await judge.warm()
-        self._mark("policy", judge=settings.policy.judge.value, revision=bundle.revision)
+        policy = policies.active()
+        self._mark(
+            "policy", judge=settings.policy.judge.value, revision=policy.revision, since=policy.since.isoformat()
+        )
         parts.push_async_callback(engine.close)
         if not await self._started_in_time(engine):
             return
         self._readiness.mark("engine", engine.is_healthy)
-        _log.info("server.ready", extra={"part": "engine", "kind": settings.engine.kind.value, "model": engine.model})
+        _log.info("server.ready", extra={"part": "engine", "kind": settings.engine.kind.value, "model": served.name})
         _leave_out_of_collections()
         await self._rpc.set_serving(True)
         self._watching = asyncio.create_task(engine.watch(self._take_news))
         self._watching.add_done_callback(lambda _: self._stopping.set())
         parts.push_async_callback(_ended, self._watching)
-        _log.info("server.serving", extra={"grpc": self.rpc_port, "http": self.http_port})
+        _log.info("server.serving", extra=self._addresses())
 
     async def _started_in_time(self, engine: Engine) -> bool:
         """Start the engine, which takes long; give up when the gateway is stopped meanwhile."""
@@ -166,16 +175,17 @@ class Gateway:
         parts: AsyncExitStack,
         runner: TurnRunner,
         intake: Intake,
-        bundle: Bundle,
+        policies: ActivePolicy,
         registry: CollectorRegistry,
+        clock: Clock,
     ) -> None:
         """Open both ports; health and readiness say no until the rest is up."""
         settings = self._settings
         identifier = ApiKeyIdentifier(settings.policy.credentials)
         access_log = AccessLog()
-        turns = RunnerTurns(runner, is_encrypted=False, is_loopback=is_loopback(settings.http.host))
-        graph = Graph(settings.graphql, StoredTables(intake.tables, intake.table_pool), turns, access_log)
-        http_parts = HttpParts(graph, _Fixed(bundle), self._readiness, registry, identifier, access_log)
+        graph = Graph(settings.graphql, StoredTables(intake.tables, intake.table_pool), access_log)
+        turns_of = functools.partial(RunnerTurns, runner)
+        http_parts = HttpParts(graph, turns_of, policies, self._readiness, registry, identifier, access_log, clock)
         http = HttpServer(settings.http, build_app(settings.http, http_parts))
         await http.start()
         parts.push_async_callback(http.stop, settings.drain.grace_seconds)
@@ -183,28 +193,28 @@ class Gateway:
         await self._rpc.start()
         parts.push_async_callback(self._rpc.stop, 0)
         self.rpc_port, self.http_port = self._rpc.port, http.port
-        _log.info("server.listening", extra={"grpc": self.rpc_port, "http": self.http_port})
+        _log.info("server.listening", extra=self._addresses())
 
     async def _drain(self, turns_seconds: float) -> None:
         """Say not ready, wait for load balancers, take nothing new, let running turns end within a time."""
         drain = self._settings.drain
-        _log.info("server.draining", extra={"turns": self._permits.held})
+        _log.info("server.draining", extra={"turns": self._admission.held})
         self._readiness.drain()
         await self._rpc.set_serving(False)
-        await asyncio.sleep(drain.grace_seconds)
-        self._permits.drain()
-        try:
-            async with asyncio.timeout(turns_seconds):
-                await self._permits.wait_idle()
-        except TimeoutError:
-            _log.warning("server.drain_cut", extra={"turns": self._permits.held})
+        hurrying = asyncio.create_task(self._hurrying.wait())
+        await asyncio.wait((hurrying,), timeout=drain.grace_seconds)
+        self._admission.drain()
+        idle = asyncio.create_task(self._admission.wait_idle())
+        await asyncio.wait((idle, hurrying), timeout=turns_seconds, return_when=asyncio.FIRST_COMPLETED)
+        if not idle.done():
+            _log.warning("server.drain_cut", extra={"turns": self._admission.held})
+        for task in (idle, hurrying):
+            await _ended(task)
 
     async def _take_news(self, news: EngineNews, why: str) -> None:
         """Let health follow the engine."""
         is_up = news is EngineNews.RESTARTED
         _log.log(logging.INFO if is_up else logging.ERROR, f"engine.{news.value}", extra={"why": why})
-        if is_up:
-            _leave_out_of_collections()
         await self._rpc.set_serving(is_up)
 
     async def _end_watch(self) -> BaseException | None:
@@ -213,6 +223,10 @@ class Gateway:
             return None
         await _ended(self._watching)
         return None if self._watching.cancelled() else self._watching.exception()
+
+    def _addresses(self) -> dict[str, str]:
+        rpc, http = self._settings.rpc, self._settings.http
+        return {"grpc": with_port(rpc.host, self.rpc_port), "http": with_port(http.host, self.http_port)}
 
     def _mark(self, part: str, **facts: object) -> None:
         self._readiness.mark(part)
@@ -224,36 +238,35 @@ class Gateway:
             loop.add_signal_handler(number, self.stop)
 
 
-class _Fixed:
-    """The bundle of the policy that this process started with."""
-
-    def __init__(self, bundle: Bundle) -> None:
-        self._bundle = bundle
-
-    def active(self) -> Bundle:
-        return self._bundle
-
-
-def _judge(settings: Settings) -> Judge:
+def _judge(settings: Settings, policies: ActivePolicy) -> Judge:
     if settings.policy.judge is JudgeKind.OPA:
         return OpaJudge(settings.policy.opa)
-    return RegorusJudge(settings.policy.regorus)
+    return RegorusJudge(settings.policy.regorus, policies)
 
 
-def _engine(settings: Settings, language: StoredModel, answer: tuple[int, ...], clock: SystemClock) -> Engine:
-    if settings.engine.kind is EngineKind.SIMULATED:
-        return SimulatedEngine(language.name, answer, settings.engine.simulated, clock)
-    return VllmEngine(language.path, language.name, settings.engine.vllm)
+def _served(settings: Settings, language: StoredModel, clock: Clock) -> tuple[ServedModel, SupervisedEngine]:
+    """Read the language model's tokenizer and template; its engine is started later."""
+    kind = settings.engine.kind
+    tokenizer = ModelTokenizer.load(language.path)
+    template = ChatTemplate.load(language.path)
+    for has_instructions in (False, True):
+        template.frame(tokenizer, has_instructions)
+
+    def make() -> Engine:
+        if kind is EngineKind.SIMULATED:
+            return SimulatedEngine(tokenizer.encode_plain(_SIMULATED_ANSWER), settings.engine.simulated, clock)
+        return VllmEngine(language.path, language.name, settings.engine.vllm)
+
+    engine = SupervisedEngine(make, settings.engine, clock)
+    setting = f"engine.{kind.value}.max_model_tokens"
+    return ServedModel(language.name, engine, tokenizer, template, setting, settings.intake.prompt), engine
 
 
 def _leave_out_of_collections() -> None:
     """Let Python's collector leave alone what start-up made: it stays, and a full pass over it stops the event loop.
 
-    After a restart of the engine the objects of the old one are let go of first.
-
     Source: vllm 0.32, utils/gc_utils.py, freeze_gc_heap. With vLLM imported there are 600,000 objects.
     """
-    gc.unfreeze()
     gc.collect()
     gc.freeze()
 

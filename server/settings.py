@@ -1,19 +1,21 @@
 """All settings, with their defaults. The only place that reads the settings file and the environment."""
 
 import dataclasses
+import difflib
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
-from ipaddress import ip_address
+from enum import Enum, StrEnum, auto
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, cast, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
 from headworks.graphql.settings import GraphqlSettings
+from headworks.intake.errors import NoHome
+from headworks.intake.models.store import DEFAULT_ROOT, at_home
 from headworks.intake.settings import IntakeSettings
 from headworks.policy.identity.settings import CredentialSettings
 from headworks.policy.settings import OpaSettings, RegorusSettings
@@ -22,17 +24,41 @@ from headworks.server.engine.settings import EngineSettings
 from headworks.server.flow.settings import FlowSettings
 from headworks.server.http.settings import HttpSettings
 from headworks.server.rpc.settings import RpcSettings
-from headworks.server.telemetry.settings import LogLevel, TelemetrySettings
+from headworks.server.telemetry.settings import LogLevel, TelemetrySettings, require_scheme
 from headworks.server.turn.settings import TurnSettings
+from headworks.server.visit.loopback import is_loopback
 
 ENVIRONMENT_PREFIX = "HEADWORKS_"
-_NOT_SETTINGS = re.compile(r"HEADWORKS_(TARGET|API_KEY|SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_\w+)?)")
-"""What the client's commands read, and what Kubernetes sets in every pod beside a service named "headworks"."""
+_CLIENT = frozenset({"TARGET", "API_KEY"})
+"""Read by the client's commands."""
+_NAME = "(?:[A-Z0-9]+_)*"
+"""The rest of a service's or a link's name; it is empty for one that is called "headworks"."""
+_PLATFORM = re.compile(
+    rf"{_NAME}SERVICE_HOST|{_NAME}SERVICE_PORT(_\w+)?|{_NAME}PORT_\d+_(TCP|UDP|SCTP)(_PROTO|_PORT|_ADDR)?"
+    rf"|{_NAME}ENV_\w+|VERSION"
+)
+"""Source: kubernetes, pkg/kubelet/envvars/envvars.go; moby, daemon/links/links.go."""
+_PLATFORM_WITH_VALUE = re.compile(rf"{_NAME}PORT=(tcp|udp|sctp)://.*|{_NAME}NAME=/.*", re.DOTALL)
+"""A port that is an address, and a link's path; with another value the same name may be somebody's slip."""
+_CLOSE = 0.8
+"""Of difflib's ratio: one letter wrong or two letters swapped in a name of eight."""
 _SECRETS = frozenset({"token", "digest"})
 
 
 class SettingsError(Exception):
     """The settings file, a variable or a flag is wrong; the sentence says which and how."""
+
+
+class _Meaning(Enum):
+    """What becomes of a variable."""
+
+    SETTING = auto()
+    MISSPELT = auto()
+    """It stops the start."""
+    OTHERS = auto()
+    """Some other program set or reads it."""
+    UNREAD = auto()
+    """Nothing reads it; it is reported."""
 
 
 class JudgeKind(StrEnum):
@@ -46,7 +72,7 @@ class JudgeKind(StrEnum):
 class ModelSettings:
     """Which models are served."""
 
-    store: Path = Path("~/.headworks/models")
+    store: Path = DEFAULT_ROOT
     """Where `headworks models pull` builds them."""
     language: str = ""
     """Name in the store; empty: the one built last."""
@@ -54,7 +80,7 @@ class ModelSettings:
 
 @dataclass(frozen=True, slots=True)
 class PolicySettings:
-    """What decides."""
+    """The settings of the judges, of trust and of who may call."""
 
     judge: JudgeKind = JudgeKind.REGORUS
     regorus: RegorusSettings = field(default_factory=RegorusSettings)
@@ -65,7 +91,7 @@ class PolicySettings:
 
 @dataclass(frozen=True, slots=True)
 class DrainSettings:
-    """How the server ends on SIGTERM."""
+    """How the server ends on SIGTERM or SIGINT; a second signal ends it at once."""
 
     grace_seconds: float = 0.5
     """Not ready any more, but new turns are still taken, while load balancers notice."""
@@ -104,9 +130,11 @@ def load(
         path: TOML; None for no file.
         overrides: By dotted key ("rpc.port"); values of None are left out.
         environment: `HEADWORKS_RPC__PORT=1` sets rpc.port, `HEADWORKS_LOG_LEVEL=debug` log_level; the process's own
-            when None.
+            when None. A name that is no setting is misspelt, and stops the start, when it has two underscores in a row
+            (as only settings have), names a section, or is close to a setting's name, as RPC_PORT and LOG_LEVLE are.
+            What Kubernetes and Docker set for a service or a link named "headworks-..." is left alone.
     Raises:
-        SettingsError: unreadable, unknown key or variable, or a value out of its range or kind.
+        SettingsError: unreadable, unknown key, misspelt variable, or a value out of its range or kind.
     """
     tree: dict[str, Any] = _file(path) if path else {}
     _put_variables(tree, os.environ if environment is None else environment)
@@ -115,28 +143,31 @@ def load(
             _put(tree, key.split("."), override)
     settings = _validated(tree)
     _check_exposure(settings)
-    models = dataclasses.replace(settings.models, store=settings.models.store.expanduser())
+    try:
+        require_scheme(settings.engine.vllm.traces_endpoint)
+    except ValueError as error:
+        raise SettingsError(f"engine.vllm: {error}") from error
+    settings = cast(Settings, _at_home(settings))
     may_introspect = settings.graphql.allow_introspection
     if "allow_introspection" not in tree.get("graphql", {}):
         may_introspect = is_loopback(settings.http.host)
     graphql = dataclasses.replace(settings.graphql, allow_introspection=may_introspect)
-    return dataclasses.replace(settings, models=models, graphql=graphql)
+    return dataclasses.replace(settings, graphql=graphql)
+
+
+def unread_variables(environment: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    """Return the variables that begin like ours, but are nobody's: no setting, and no platform is known to set them.
+
+    They stop nothing, because they may mean something to whoever set them; the log and `doctor` name them.
+    """
+    meanings = _meanings(os.environ if environment is None else environment)
+    return tuple(name for name, meaning in meanings.items() if meaning is _Meaning.UNREAD)
 
 
 def as_tree(settings: Settings) -> dict[str, Any]:
     """Return all settings as plain values for printing, secrets masked."""
     masked: dict[str, Any] = _masked(dataclasses.asdict(settings))
     return masked
-
-
-def is_loopback(host: str) -> bool:
-    """Whether an address to listen on is reachable from this machine only."""
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
 
 
 def _file(path: Path) -> dict[str, Any]:
@@ -149,20 +180,62 @@ def _file(path: Path) -> dict[str, Any]:
 
 
 def _put_variables(tree: dict[str, Any], variables: Mapping[str, str]) -> None:
-    for name, value in variables.items():
-        if not name.startswith(ENVIRONMENT_PREFIX) or _NOT_SETTINGS.fullmatch(name):
-            continue
-        keys = name.removeprefix(ENVIRONMENT_PREFIX).lower().split("__")
-        if not _is_setting(keys):
-            raise SettingsError(f"the variable {name}: there is no such setting")
-        _put(tree, keys, value)
+    keys = _keys(Settings)
+    for name, meaning in _meanings(variables).items():
+        if meaning is _Meaning.SETTING:
+            _put(tree, _key_of(name).split("."), variables[name])
+        elif meaning is _Meaning.MISSPELT:
+            advice = f"; did you mean {meant}?" if (meant := _closest(name, keys)) else ""
+            raise SettingsError(f"the variable {name}: there is no such setting{advice}")
 
 
-def _is_setting(keys: list[str]) -> bool:
-    kind: Any = Settings
-    for key in keys:
-        kind = get_type_hints(kind).get(key) if dataclasses.is_dataclass(kind) else None
-    return kind is not None and not dataclasses.is_dataclass(kind)
+def _meanings(variables: Mapping[str, str]) -> dict[str, _Meaning]:
+    keys = _keys(Settings)
+    ours = {name: value for name, value in variables.items() if name.startswith(ENVIRONMENT_PREFIX)}
+    return {name: _meaning_of(name, value, keys) for name, value in ours.items()}
+
+
+def _keys(section: type, before: str = "") -> frozenset[str]:
+    """Return the dotted key of every setting."""
+    found: set[str] = set()
+    for key, kind in get_type_hints(section).items():
+        is_section = isinstance(kind, type) and dataclasses.is_dataclass(kind)
+        found |= _keys(kind, f"{before}{key}.") if is_section else {f"{before}{key}"}
+    return frozenset(found)
+
+
+def _key_of(name: str) -> str:
+    """Return the dotted key that a variable sets if it is a setting: HEADWORKS_RPC__PORT is rpc.port."""
+    return name.removeprefix(ENVIRONMENT_PREFIX).lower().replace("__", ".")
+
+
+def _meaning_of(name: str, value: str, keys: Collection[str]) -> _Meaning:
+    """Say what a variable is.
+
+    Args:
+        name: It begins with `ENVIRONMENT_PREFIX`.
+        value: Some of the platforms' variables are told by it.
+        keys: Of all settings, dotted.
+    """
+    rest, key = name.removeprefix(ENVIRONMENT_PREFIX), _key_of(name)
+    if rest in _CLIENT:
+        return _Meaning.OTHERS
+    if key in keys:
+        return _Meaning.SETTING
+    if key.partition(".")[0] in {known.partition(".")[0] for known in keys}:
+        return _Meaning.MISSPELT
+    if _PLATFORM.fullmatch(rest) or _PLATFORM_WITH_VALUE.fullmatch(f"{rest}={value}"):
+        return _Meaning.OTHERS
+    if "__" in rest or _closest(name, keys):
+        return _Meaning.MISSPELT
+    return _Meaning.UNREAD
+
+
+def _closest(name: str, keys: Collection[str]) -> str:
+    """Return the variable that was probably meant, or ""."""
+    names = {key.replace(".", "_"): key for key in keys}
+    found = difflib.get_close_matches(_key_of(name).replace(".", "_"), names, n=1, cutoff=_CLOSE)
+    return ENVIRONMENT_PREFIX + names[found[0]].replace(".", "__").upper() if found else ""
 
 
 def _put(tree: dict[str, Any], keys: list[str], value: object) -> None:
@@ -179,7 +252,8 @@ def _validated(tree: dict[str, Any]) -> Settings:
         return TypeAdapter(Settings).validate_python(tree)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        raise SettingsError(f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}") from error
+        place, why = ".".join(str(part) for part in first["loc"]), first["msg"].removeprefix("Value error, ")
+        raise SettingsError(f"{place}: {why}") from error
 
 
 def _check_keys(section: type, tree: dict[str, Any], prefix: str) -> None:
@@ -192,8 +266,23 @@ def _check_keys(section: type, tree: dict[str, Any], prefix: str) -> None:
             _check_keys(kinds[key], value, f"{prefix}{key}.")
 
 
+def _at_home(section: Any, before: str = "") -> Any:
+    """Put "~" in full in every path."""
+    changed: dict[str, Any] = {}
+    for one in dataclasses.fields(section):
+        key, value = f"{before}{one.name}", getattr(section, one.name)
+        if dataclasses.is_dataclass(value):
+            changed[one.name] = _at_home(value, f"{key}.")
+        elif isinstance(value, Path):
+            try:
+                changed[one.name] = at_home(value)
+            except NoHome as error:
+                raise SettingsError(f"{key}: {error}") from error
+    return dataclasses.replace(section, **changed)
+
+
 def _check_exposure(settings: Settings) -> None:
-    """Nothing is served unauthenticated or in clear off loopback, unless the flag says so."""
+    """Nothing is served off loopback without TLS or without keys, unless the flag says so."""
     if settings.serve_strangers_in_clear:
         return
     if not is_loopback(settings.rpc.host):

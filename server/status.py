@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from grpc import StatusCode
 
-from headworks.intake.errors import BadMedia, ModelMissing, TooLarge
+from headworks.intake.errors import BadMedia, ModelMissing, SpoolUnavailable, TooLarge
 from headworks.intake.table.store import UnknownTable
 from headworks.policy.errors import JudgeUnavailable, UnknownCaller
 from headworks.server.engine.errors import EngineBroken, EngineUnavailable
@@ -17,7 +17,7 @@ _RETRY_SOON_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What a caller is told."""
+    """The status that a caller gets for an error."""
 
     code: StatusCode
     reason: str
@@ -41,6 +41,7 @@ _PLAIN: dict[type[Exception], tuple[StatusCode, str]] = {
 }
 _RETRY: dict[type[Exception], tuple[StatusCode, str]] = {
     Draining: (StatusCode.UNAVAILABLE, "DRAINING"),
+    SpoolUnavailable: (StatusCode.UNAVAILABLE, "SPOOL_UNAVAILABLE"),
     EngineUnavailable: (StatusCode.UNAVAILABLE, "ENGINE_UNAVAILABLE"),
 }
 

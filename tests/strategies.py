@@ -65,6 +65,10 @@ json_values = st.recursive(
 shares = st.floats(0, 1)
 """A score or confidence."""
 
+_TENANTS = ["local", "clinic", "unmetered", "closed", "", "Local"]
+_ROLES = ["operator", "analyst", "reader", "listener", "endless", "nobody"]
+"""Those of the default policy, those of tests/policy/truth_table.json, and some that are in neither."""
+
 _modalities = st.lists(st.sampled_from([*MODALITIES, "smell"]), unique=True, max_size=5).map(sorted).map(tuple)
 
 
@@ -72,10 +76,10 @@ _modalities = st.lists(st.sampled_from([*MODALITIES, "smell"]), unique=True, max
 def questions(draw: st.DrawFn) -> Question:
     """A question, likely to meet the names and ceilings of the default policy and its neighbours."""
     caller = Caller(
-        tenant=draw(st.sampled_from(["local", "clinic", "", "Local"]) | plain_texts),
+        tenant=draw(st.sampled_from(_TENANTS) | plain_texts),
         subject=draw(plain_texts),
         authenticated_by=draw(st.sampled_from(AuthenticatedBy)),
-        roles=tuple(draw(st.lists(st.sampled_from(["operator", "analyst", "reader", "nobody"]), max_size=3))),
+        roles=tuple(draw(st.lists(st.sampled_from(_ROLES), max_size=3))),
         attributes=draw(
             st.dictionaries(st.sampled_from(["region", "team"]), st.sampled_from(["eu", "us"]) | plain_texts)
         ),

@@ -2,6 +2,8 @@
 
 import ast
 import re
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
@@ -35,10 +37,19 @@ ROOMS = {
         {"question", "verdict"},
         {"trust"},
         {"identity", "facts"},
-        {"errors"},
+        {"errors", "decision"},
         {"rego"},
     ),
-    "graphql": ({"sdl"}, {"execution"}, {"roots"}, {"table", "turn"}, {"context"}, {"guard", "observer"}, {"settings"}),
+    "graphql": (
+        {"sdl"},
+        {"execution"},
+        {"roots"},
+        {"table", "turn"},
+        {"context"},
+        {"budget"},
+        {"guard", "observer", "encoding"},
+        {"settings"},
+    ),
     "server": (
         {"cli"},
         {"main"},
@@ -55,6 +66,19 @@ PORTS = {("graphql", "context", "table"), ("graphql", "context", "turn")}
 """Arrows to a port alone (`port.py`), which is a room's lower half."""
 PROTOBUF = ("google.protobuf", "google.rpc", "headworks.v1", "grpc_health", "grpc_reflection")
 KNOW_PROTOBUF = (ROOT / "server" / "rpc", ROOT / "server" / "client")
+ADAPTERS = {
+    "PIL",
+    "aiohttp",
+    "duckdb",
+    "grpc",
+    "numpy",
+    "onnxruntime",
+    "opentelemetry.sdk",
+    "regorus",
+    "soundfile",
+    "vllm",
+}
+"""Libraries that adapters import, and that take their time."""
 LONGEST_FILE = 400
 
 
@@ -143,6 +167,13 @@ def test_only_settings_reads_the_environment() -> None:
                 assert not {"os.environ", "os.getenv"} & set(re.findall(r"os\.\w+", path.read_text())), (
                     f"{path} reads the environment"
                 )
+
+
+def test_reading_settings_imports_no_adapter() -> None:
+    """The command line reads settings before it knows what it needs; an adapter's library takes seconds to import."""
+    script = f"import sys, headworks.server.settings; print(sorted({ADAPTERS} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == "[]"
 
 
 def test_every_package_is_in_the_wheel() -> None:

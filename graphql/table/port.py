@@ -1,4 +1,4 @@
-"""The port to the tables that turns left behind. Its adapter is `server/graph/tables.py`."""
+"""The port to the tables that turns left behind. Its adapter is `StoredTables` in `server/graph/tables.py`."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -57,6 +57,16 @@ class FilterFault:
     """One sentence for the caller."""
 
 
+@dataclass(frozen=True, slots=True)
+class RowsFault:
+    """The table could not be asked now, or not so much."""
+
+    code: str
+    """The reason as the contract names it ("TOO_LARGE")."""
+    message: str
+    """What a gRPC client would have read in the status."""
+
+
 class Tables(Protocol):
     """The tables that turns left behind."""
 
@@ -69,6 +79,10 @@ class Tables(Protocol):
         """
         ...
 
-    async def rows(self, request: RowsRequest, caller: Caller) -> RowPage | FilterFault | None:
-        """Read a page. None is as for `tables`."""
+    async def rows(self, request: RowsRequest, caller: Caller) -> RowPage | FilterFault | RowsFault | None:
+        """Read a page; fewer rows than asked for may come where the page's text has a limit.
+
+        Returns:
+            The page, or why there is none; None is as for `tables`.
+        """
         ...

@@ -1,4 +1,4 @@
-"""The table entity and how its fields are resolved."""
+"""The table entity, and the resolvers of its fields."""
 
 import re
 from typing import Annotated, Self, TypeAlias
@@ -6,8 +6,9 @@ from typing import Annotated, Self, TypeAlias
 import strawberry
 from strawberry import federation
 
+from headworks.graphql.budget import VALUES_PER_STEP
 from headworks.graphql.context import RequestContext, RequestInfo
-from headworks.graphql.table.port import FilterFault, RowsRequest, TableView
+from headworks.graphql.table.port import FilterFault, Row, RowPage, RowsFault, RowsRequest, TableView
 from headworks.graphql.table.types import (
     BadFilter,
     BadPage,
@@ -15,10 +16,17 @@ from headworks.graphql.table.types import (
     Profile,
     RowConnection,
     RowFilter,
+    RowsFailed,
     RowsResult,
     TableNotFound,
 )
 
+VALUE_BYTES = 3
+"""Quotes and a comma."""
+ROW_BYTES = 56
+"""An edge with its cursor, its node and their names: `{"cursor":"row:0","node":{"number":0,"values":[]}},`."""
+COLUMN_BYTES = 80
+"""The names of a column's fields, and its figures."""
 CURSOR = re.compile(r"row:(0|[1-9][0-9]{0,17})")
 
 
@@ -45,36 +53,57 @@ async def _rows(
     first: Annotated[int, strawberry.argument(description="Rows in the page, from 1.")] = 50,
     after: Annotated[str | None, strawberry.argument(description="A cursor to go on from.")] = None,
     filters: Annotated[list[RowFilter] | None, strawberry.argument(description="All of them hold.")] = None,
-) -> RowConnection | BadFilter | BadPage | TableNotFound:
+) -> RowConnection | BadFilter | BadPage | TableNotFound | RowsFailed:
     request = read_page(info.context, root.id, filters or [], first, after)
     if not isinstance(request, RowsRequest):
         return request
-    page = await info.context.tables.rows(request, info.context.caller)
-    if page is None:
-        return TableNotFound.of(root.id)
-    if isinstance(page, FilterFault):
-        return BadFilter(filter=page.filter, message=page.message)
-    return RowConnection.of(page)
+    context = info.context
+    async with context.budget.reading():
+        page = await context.tables.rows(request, context.caller)
+        context.budget.spend(size_of(page.rows) if isinstance(page, RowPage) else 0)
+    match page:
+        case RowPage():
+            return RowConnection.of(page)
+        case FilterFault():
+            return BadFilter(filter=page.filter, message=page.message)
+        case RowsFault():
+            return RowsFailed(code=page.code, message=page.message)
+        case None:
+            return TableNotFound.of(root.id)
+
+
+def size_of(rows: tuple[Row, ...]) -> int:
+    """Return the least that rows take as JSON. Pure, and quick: all text is counted as ASCII without escapes."""
+    return sum(sum(map(len, filter(None, row.values))) + VALUE_BYTES * len(row.values) + ROW_BYTES for row in rows)
+
+
+async def _columns(root: strawberry.Parent["Table"], info: RequestInfo) -> list[Column]:
+    columns, budget = root.view.profile.columns, info.context.budget
+    texts = (text for one in columns for text in (one.name, one.type, one.minimum, one.maximum) if text)
+    budget.spend(sum(map(len, texts)) + COLUMN_BYTES * len(columns))
+    await budget.rest(VALUES_PER_STEP)
+    return [Column.of(column) for column in columns]
 
 
 @federation.type(keys=["id"], description="A table that a turn brought in.")
 class Table:
     id: strawberry.ID
-    columns: list[Column] = strawberry.field(description="In the order of the upload.")
+    columns: list[Column] = strawberry.field(resolver=_columns, description="In the order of the upload.")
     profile: Profile = strawberry.field(description="The shape of the table.")
     rows: RowsResult = strawberry.field(resolver=_rows, description="A page of the rows that match every filter.")
+    view: strawberry.Private[TableView]
 
     @classmethod
     def of(cls, view: TableView) -> Self:
         return cls(
             id=strawberry.ID(view.table_id),
-            columns=[Column.of(column) for column in view.profile.columns],
             profile=Profile(format=view.profile.format, rows=view.profile.rows),
+            view=view,
         )
 
     @classmethod
     async def resolve_reference(cls, info: RequestInfo, id: strawberry.ID) -> Self | None:  # noqa: A002
-        """The entity behind a reference of another subgraph; null where `table` says TableNotFound."""
+        """Return the entity behind a reference of another subgraph; null where `table` says TableNotFound."""
         view = await info.context.loader.load(id)
         return None if view is None else cls.of(view)
 

@@ -5,6 +5,7 @@ from typing import Annotated, Self, TypeAlias
 import strawberry
 from strawberry import federation
 
+from headworks.graphql.context import RequestInfo
 from headworks.graphql.table.port import Row, RowPage
 from headworks.intake import finding
 from headworks.intake.table.filters import Filter, Operator
@@ -60,11 +61,16 @@ class RowNode:
 @strawberry.type(description="A row with its place in the connection.")
 class RowEdge:
     cursor: str = strawberry.field(description="For `after`.")
-    node: RowNode
+    row: strawberry.Private[Row]
+
+    @strawberry.field
+    async def node(self, info: RequestInfo) -> RowNode:
+        await info.context.budget.rest(len(self.row.values))
+        return RowNode(number=self.row.number, values=list(self.row.values))
 
     @classmethod
     def of(cls, row: Row) -> Self:
-        return cls(cursor=f"row:{row.number}", node=RowNode(number=row.number, values=list(row.values)))
+        return cls(cursor=f"row:{row.number}", row=row)
 
 
 @federation.type(shareable=True, description="Where a page stands in its connection.")
@@ -114,4 +120,12 @@ class BadPage:
     message: str
 
 
-RowsResult: TypeAlias = Annotated[RowConnection | BadFilter | BadPage | TableNotFound, strawberry.union("RowsResult")]
+@strawberry.type(description="The rows could not be read, or not so many of them.")
+class RowsFailed:
+    code: str = strawberry.field(description='The reason ("TOO_LARGE"), as gRPC clients see it.')
+    message: str
+
+
+RowsResult: TypeAlias = Annotated[
+    RowConnection | BadFilter | BadPage | TableNotFound | RowsFailed, strawberry.union("RowsResult")
+]

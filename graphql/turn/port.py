@@ -1,9 +1,8 @@
-"""The port to turns. Its adapter is `server/graph/turns.py`."""
+"""The port to turns. Its adapter is `RunnerTurns` in `server/graph/turns.py`, over the turn runner that gRPC uses."""
 
 from dataclasses import dataclass
 from typing import Protocol
 
-from headworks.policy.identity.caller import Caller
 from headworks.policy.verdict import Verdict
 
 
@@ -64,8 +63,12 @@ TurnOutcome = Finished | Refused | Failed
 
 
 class Turns(Protocol):
-    """Runs turns by the same rules as the gRPC service."""
+    """Runs the turns of one request, by the same rules as the gRPC service.
 
-    async def run(self, caller: Caller, turn: TurnRequest) -> TurnOutcome:
+    Each request brings its own, made for its caller: policy weighs how a request came, and the graph knows no
+    transport.
+    """
+
+    async def run(self, turn: TurnRequest) -> TurnOutcome:
         """Run one turn to its end; cancelling the call ends the turn and tells the engine."""
         ...

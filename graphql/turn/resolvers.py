@@ -1,4 +1,4 @@
-"""How a turn is run from the graph."""
+"""The resolver that runs a turn."""
 
 from typing import assert_never
 
@@ -8,7 +8,7 @@ from headworks.graphql.turn.types import TurnFailed, TurnFinished, TurnInput, Tu
 
 
 async def turn(info: RequestInfo, input: TurnInput) -> TurnFinished | TurnRefused | TurnFailed:  # noqa: A002
-    return turn_result(await info.context.turns.run(info.context.caller, input.to_port()))
+    return turn_result(await info.context.turns.run(input.to_port()))
 
 
 def turn_result(outcome: TurnOutcome) -> TurnFinished | TurnRefused | TurnFailed:

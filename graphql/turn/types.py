@@ -1,4 +1,4 @@
-"""Turns in the graph: text in, and the whole answer or why there is none."""
+"""The types of turns: text comes in, and the whole answer comes back, or why there is none."""
 
 from typing import Annotated, Self, TypeAlias
 

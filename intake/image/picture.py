@@ -1,31 +1,25 @@
 """Bytes to pixels, sized from the header first. Blocking: use a `WorkPool`."""
 
 import io
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageOps
+from PIL import Image
 
 from headworks.intake.errors import BadMedia, TooLarge
-from headworks.intake.image.header import PictureFormat, PictureHeader, read_header
+from headworks.intake.image.formats.exif import read_orientation
+from headworks.intake.image.formats.header import PictureFormat, PictureHeader, read_header, strip_metadata
+from headworks.intake.image.formats.plain_file import Damaged, PlainFile
+from headworks.intake.image.ground import choose_ground, lay
+from headworks.intake.image.settings import ImageSettings
 
 Pixels = NDArray[np.uint8]
-
-
-@dataclass(frozen=True, slots=True)
-class ImageSettings:
-    """Limits on one picture."""
-
-    max_bytes: int = 16 * 1024 * 1024
-    """As sent; a photograph of 40 megapixels has about 12 MiB."""
-    max_pixels: int = 40_000_000
-    """By the header, before anything is decoded; 120 MB as RGB. Above 89 million Pillow warns."""
-    max_lines: int = 500
-    """Printed lines that OCR returns; a page of small print has about 100."""
-    max_labels: int = 5
-    """Of each label set, the best ones; a set may hold hundreds."""
+_BAND_PIXELS = 1 << 20
+"""Converted at once: a conversion has up to three copies of its pixels, and a band's stay in the cache's reach."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +28,7 @@ class Picture:
 
     format: PictureFormat
     pixels: Pixels
-    """RGB, shape (height, width, 3); what is transparent lies on white."""
+    """RGB, shape (height, width, 3). What is transparent lies on the ground that `choose_ground` finds."""
 
     @property
     def width(self) -> int:
@@ -51,36 +45,98 @@ def decode(data: bytes, part: int, settings: ImageSettings) -> Picture:
     """Decode a whole picture.
 
     Raises:
-        TooLarge: more pixels than `max_pixels`, by its header.
-        BadMedia: another format, truncated or damaged.
+        TooLarge: more pixels, a longer side or more scans than the settings allow; nothing was decoded.
+        BadMedia: another format, or pixels that are truncated or damaged.
     """
     header = read_header(data, part)
-    if header.width * header.height > settings.max_pixels:
-        raise TooLarge("intake.image.max_pixels", settings.max_pixels, header.width * header.height)
-    name = header.format.value.upper()
+    _check_size(header, settings)
+    with _damage_of(header, part):
+        plain = strip_metadata(header.format, data)
+    if plain.passes > settings.max_scans:
+        raise TooLarge("intake.image.max_scans", settings.max_scans, plain.passes)
+    with _damage_of(header, part):
+        pixels = _read_whole(plain, header)
+    return Picture(header.format, _turn(pixels, read_orientation(plain.exif)))
+
+
+@contextmanager
+def _damage_of(header: PictureHeader, part: int) -> Iterator[None]:
+    """Turn what a decoder says of bad bytes into a sentence for the sender."""
     try:
-        with Image.open(io.BytesIO(data), formats=(name,)) as image:
-            _check_size(image, header)
-            image.load()
-            pixels = _to_rgb(ImageOps.exif_transpose(image))
+        yield
     except Exception as error:
-        # Pillow raises OSError, SyntaxError, ValueError, struct.error and more for bad bytes.
+        # Pillow raises OSError, SyntaxError, ValueError, struct.error and more.
+        name = header.format.value.upper()
         raise BadMedia(f"image {part}: the {name} is cut short or damaged after its header") from error
-    return Picture(header.format, pixels)
 
 
-def _check_size(image: Image.Image, header: PictureHeader) -> None:
-    if image.size != (header.width, header.height):
-        raise ValueError("two sizes")
+def _check_size(header: PictureHeader, settings: ImageSettings) -> None:
+    side, pixels = max(header.width, header.height), header.width * header.height
+    if pixels > settings.max_pixels:
+        raise TooLarge("intake.image.max_pixels", settings.max_pixels, pixels)
+    if side > settings.max_side:
+        raise TooLarge("intake.image.max_side", settings.max_side, side)
+
+
+def _read_whole(plain: PlainFile, header: PictureHeader) -> Pixels:
+    pixels = _read_pixels(plain.data, header)
+    if any(not np.array_equal(pixels, _read_pixels(twin, header)) for twin in plain.twins):
+        raise Damaged
+    return pixels
+
+
+def _read_pixels(data: bytes, header: PictureHeader) -> Pixels:
+    with Image.open(io.BytesIO(data), formats=(header.format.value.upper(),)) as image:
+        if image.size != (header.width, header.height):
+            raise Damaged
+        image.load()
+        return _to_rgb(image)
 
 
 def _to_rgb(image: Image.Image) -> Pixels:
-    if image.mode.startswith("I;16") or image.mode == "I":
-        # Pillow clips 16-bit grey to 255 where it should scale.
-        deep: NDArray[Any] = np.asarray(image).astype(np.uint32)
-        image = Image.fromarray((deep >> 8).astype(np.uint8))
-    if "A" in image.getbands() or "transparency" in image.info:
-        image = image.convert("RGBA")
-        paper = Image.new("RGBA", image.size, "white")
-        image = Image.alpha_composite(paper, image)
-    return np.asarray(image.convert("RGB"), dtype=np.uint8)
+    pixels = np.empty((image.height, image.width, 3), np.uint8)
+    is_clear = "A" in image.getbands() or "transparency" in image.info
+    ground = choose_ground(_rgba(band) for _, band in _bands(image)) if is_clear else 0
+    for top, band in _bands(image):
+        rgb = lay(_rgba(band), ground) if is_clear else np.asarray(_eight_bits(band).convert("RGB"))
+        pixels[top : top + band.height] = rgb
+    return pixels
+
+
+def _bands(image: Image.Image) -> Iterator[tuple[int, Image.Image]]:
+    """Cut a picture into rows that are converted together; yields the first row's number with each."""
+    rows = max(1, _BAND_PIXELS // image.width)
+    for top in range(0, image.height, rows):
+        yield top, image.crop((0, top, image.width, min(top + rows, image.height)))
+
+
+def _rgba(band: Image.Image) -> Pixels:
+    """Read a band with its transparency, shape (rows, width, 4)."""
+    if not _is_deep(band):
+        return np.asarray(band.convert("RGBA"))
+    values = np.asarray(band)
+    grey = np.asarray(_eight_bits(band))
+    return np.dstack((grey, grey, grey, np.where(values == band.info["transparency"], 0, 255).astype(np.uint8)))
+
+
+def _eight_bits(band: Image.Image) -> Image.Image:
+    """Scale 16-bit grey, which Pillow would clip to 255."""
+    if not _is_deep(band):
+        return band
+    values: NDArray[Any] = np.asarray(band).astype(np.uint32)
+    return Image.fromarray((values >> 8).astype(np.uint8))
+
+
+def _is_deep(band: Image.Image) -> bool:
+    return band.mode.startswith("I;16") or band.mode == "I"
+
+
+def _turn(pixels: Pixels, orientation: int) -> Pixels:
+    """Turn a picture as its camera was held; a view, not a copy. The eight cases are those of TIFF 6.0, Orientation."""
+    if orientation > 4:
+        pixels = pixels.swapaxes(0, 1)
+    if orientation in (3, 4, 7, 8):
+        pixels = pixels[::-1]
+    if orientation in (2, 3, 6, 7):
+        pixels = pixels[:, ::-1]
+    return pixels

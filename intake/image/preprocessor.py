@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from headworks.intake.errors import TooLarge
 from headworks.intake.finding import Finding, Label, Seen, TextLine, best_labels
 from headworks.intake.image.clip import ClipModel, ImageTextModel
-from headworks.intake.image.header import tell_format
-from headworks.intake.image.ocr import OcrModel
-from headworks.intake.image.picture import ImageSettings, Picture, decode
+from headworks.intake.image.formats.header import tell_format
+from headworks.intake.image.ocr.model import OcrModel
+from headworks.intake.image.picture import Picture, decode
+from headworks.intake.image.settings import ImageSettings
 from headworks.intake.models.store import ModelKind, ModelStore
 from headworks.intake.onnx.settings import OnnxSettings
 from headworks.intake.span import ImageOrigin, Modality, Span

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from headworks.intake.errors import ModelMissing
+from headworks.intake.errors import ModelMissing, NoHome
 from headworks.intake.models.manifest import MANIFEST_NAME, Manifest, parse_manifest, sha256_of
 
+DEFAULT_ROOT = Path("~/.headworks/models")
 PULL_COMMAND = "headworks models pull"
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
 
@@ -54,6 +55,18 @@ class Check:
     model: StoredModel
     damage: tuple[tuple[str, Damage], ...]
     """(file, what is wrong), sorted; empty when all is well."""
+
+
+def at_home(path: Path) -> Path:
+    """Return a path with its "~" put in full.
+
+    Raises:
+        NoHome: this user, or the one that it names, has no home folder.
+    """
+    try:
+        return path.expanduser()
+    except RuntimeError as error:
+        raise NoHome(f"{path} is in a home folder, and there is none for this user; name a folder in full") from error
 
 
 class ModelStore:

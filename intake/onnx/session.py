@@ -1,17 +1,20 @@
 """One ONNX graph, open and ready. Blocking: call it on a `WorkPool`."""
 
+import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
 
 from headworks.intake.errors import ModelMissing
 from headworks.intake.onnx.provider import ProviderChoice, choose, settle
 from headworks.intake.onnx.settings import CUDA, OnnxSettings
+
+os.putenv("ORT_DISABLE_TELEMETRY", "1")
+import onnxruntime  # it reads that once, here; without it, it reports to its makers which models are opened
 
 Array = NDArray[Any]
 
@@ -82,17 +85,31 @@ class Session:
         return fetched, {name: Held(value) for name, value in values.items() if name not in fetch}
 
 
-def open_session(path: Path, settings: OnnxSettings) -> Session:
+def choose_here(settings: OnnxSettings) -> ProviderChoice:
+    """Pick the first wanted provider that the installed build has; only a session shows whether it loads.
+
+    Raises:
+        NoProvider: it has none of them.
+    """
+    return choose(settings, onnxruntime.get_available_providers(), onnxruntime.__version__)
+
+
+def open_session(path: Path, settings: OnnxSettings, *, keeps_memory: bool = True) -> Session:
     """Load a graph; takes from milliseconds to seconds.
 
+    Args:
+        keeps_memory: Whether memory that a run has used is kept for the next. ONNX Runtime then holds blocks for every
+            shape of input it has met, which saves a twentieth of a run's time where shapes repeat, and grows without
+            an end where they do not.
     Raises:
         ModelMissing: there is no such file, or it is not a graph.
         NoProvider: none of the wanted providers is usable.
     """
-    choice = choose(settings, onnxruntime.get_available_providers(), onnxruntime.__version__)
+    choice = choose_here(settings)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = settings.intra_op_threads
     options.inter_op_num_threads = 1
+    options.enable_cpu_mem_arena = options.enable_mem_pattern = keeps_memory
     options.log_severity_level = 3
     options.add_session_config_entry("session.intra_op.allow_spinning", "1" if settings.is_spinning else "0")
     # Only what can run here: naming a provider that is not in the build makes ONNX Runtime warn.

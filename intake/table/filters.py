@@ -3,11 +3,18 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import StrEnum
 
 from headworks.intake.errors import BadMedia
 from headworks.intake.finding import Column, TableProfile
 
+_DECIMAL = re.compile(r"DECIMAL\(\d+,(\d+)\)")
+_INTEGERS = frozenset(
+    sign + size for sign in ("", "U") for size in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
+)
+_MOST_DIGITS = 18
+"""After the point in a comparison: the 20 digits of a BIGINT stand before it in a DECIMAL of 38."""
 _SCALAR = re.compile(r"[A-Z][A-Z0-9_ ]*(\(\d+(,\d+)?\))?")
 
 
@@ -33,7 +40,7 @@ class Filter:
     column: str
     operator: Operator
     value: str | None = None
-    """As text ("2025-03", "12.5"); it is cast to the column's type."""
+    """As text ("2025-03", "12.5"); it is read as the column's type, and never rounded."""
 
 
 class BadFilter(BadMedia):
@@ -67,4 +74,24 @@ def _condition(column: Column, one: Filter, name: str) -> str:
         return f"contains(CAST({identifier} AS VARCHAR), ${name})"
     if not _SCALAR.fullmatch(column.type):
         raise BadFilter("a filter compares a column that holds lists or records")
-    return f"{identifier} {one.operator.value} CAST(${name} AS {column.type})"
+    return f"{identifier} {one.operator.value} CAST(${name} AS {_type_of_value(column.type, one.value)})"
+
+
+def _type_of_value(column_type: str, value: str) -> str:
+    """The column's type, or one that keeps the value whole where the column's would round it ("orders > 1.5")."""
+    if column_type == "DATE" and ":" in value:
+        return "TIMESTAMP"
+    found = _DECIMAL.fullmatch(column_type)
+    if found is None and column_type not in _INTEGERS:
+        return column_type
+    digits = _fraction_digits(value)
+    return column_type if digits <= int(found[1] if found else 0) else f"DECIMAL(38,{min(digits, _MOST_DIGITS)})"
+
+
+def _fraction_digits(value: str) -> int:
+    """Digits after the decimal point that count; 0 for what is no number, which DuckDB will refuse."""
+    try:
+        exponent = Decimal(value).normalize().as_tuple().exponent
+    except ArithmeticError:
+        return 0
+    return max(-exponent, 0) if isinstance(exponent, int) else 0

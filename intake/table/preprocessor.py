@@ -1,4 +1,4 @@
-"""Tables in, profile and sample rows out."""
+"""Reads the bytes of a table part, and yields its profile and sample rows."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -8,7 +8,7 @@ from headworks.intake.span import Modality, Span, TableOrigin
 from headworks.intake.table.settings import TableSettings
 from headworks.intake.table.store import TableStore
 from headworks.intake.table.table import Table, read_table
-from headworks.intake.table.text import CountTokens, TableText, write_text
+from headworks.intake.table.text import CELL_SLACK, CountTokens, TableText, write_text
 from headworks.intake.table.upload import Upload
 from headworks.intake.work import WorkPool
 
@@ -49,7 +49,7 @@ class TablePreprocessor:
     def _read(self, upload: Upload) -> Read:
         table = read_table(self._part, upload, self._settings)
         try:
-            rows = table.sample(self._settings.max_sample_rows)
+            rows = table.sample(self._settings.max_sample_rows, CELL_SLACK * self._settings.max_cell_characters)
             text = write_text(table.profile, rows, self._count, self._settings)
         except BaseException:
             table.close()

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 
 from headworks.intake.errors import IntakeError, TooLarge
 from headworks.intake.finding import TableProfile
+from headworks.intake.table.faults import TableClosed
 from headworks.intake.table.filters import Filter
-from headworks.intake.table.table import Row, Table
+from headworks.intake.table.settings import TableStoreSettings
+from headworks.intake.table.table import RowPage, Table
 
 
 class UnknownTable(IntakeError):
@@ -18,31 +20,6 @@ class UnknownTable(IntakeError):
 
     def __init__(self) -> None:
         super().__init__("there is no such table; it may have been dropped, send it again")
-
-
-@dataclass(frozen=True, slots=True)
-class TableStoreSettings:
-    """How much is kept; the least recently used goes first."""
-
-    max_tables: int = 64
-    """Each has a DuckDB of its own, some MiB even when small."""
-    max_bytes: int = 1024 * 1024 * 1024
-    """Of DuckDB's memory, all tables together."""
-    max_age_seconds: int = 3600
-    """Since the table was last used; a conversation about it is over by then."""
-    max_rows_per_query: int = 500
-    """A page of rows."""
-
-
-@dataclass(frozen=True, slots=True)
-class RowPage:
-    """Some rows of a table, in file order."""
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[int, Row], ...]
-    """(row number from 0, values as text or None)."""
-    has_more: bool
-    """Whether rows after the last one pass the filters too; ask with `after` = its number."""
 
 
 @dataclass(slots=True)
@@ -96,20 +73,23 @@ class TableStore:
         """A page of the rows that pass every filter. Blocking: call it on a `WorkPool`.
 
         Args:
-            first: How many rows, from 0 up to `max_rows_per_query`.
+            first: How many rows at most, from 0 up to `max_rows_per_query`; fewer come where `max_page_characters`
+                ends the page.
             after: The number of the last row already seen; -1 to begin.
         Raises:
-            UnknownTable: as `get`.
+            UnknownTable: as `get`, or dropped meanwhile.
             BadFilter: a filter does not fit the table.
-            TooLarge: `first` is over the limit, or the query over its time or memory.
+            BadMedia: a text value of the table is not UTF-8.
+            TooLarge: `first` is over the limit, or the query over the table's limits on time, memory and text.
+            TableBroken: DuckDB failed for a reason that nobody expected.
         """
         if first > self._settings.max_rows_per_query:
             raise TooLarge("intake.tables.max_rows_per_query", self._settings.max_rows_per_query, first)
         table = self._find(table_id, owner)
-        wanted = max(first, 0)
-        found = table.rows(filters, wanted + 1, after)
-        columns = tuple(column.name for column in table.profile.columns)
-        return RowPage(columns, tuple(found[:wanted]), len(found) > wanted)
+        try:
+            return table.page(filters, max(first, 0), after, self._settings.max_page_characters)
+        except TableClosed:
+            raise UnknownTable from None
 
     def close(self) -> None:
         """Drop everything; may be called twice."""

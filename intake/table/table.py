@@ -1,33 +1,57 @@
-"""One table in a DuckDB of its own, shut off from files, network and extensions. Blocking: use a `WorkPool`."""
+"""One table, read into a DuckDB of its own. Blocking: use a `WorkPool`."""
 
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import duckdb
 
-from headworks.intake.errors import BadMedia, TooLarge
-from headworks.intake.finding import Column, TableProfile
-from headworks.intake.table.faults import translate
-from headworks.intake.table.filters import BadFilter, Filter, where
+from headworks.intake.errors import TooLarge
+from headworks.intake.finding import TableProfile
+from headworks.intake.table.cells import Cells, check_readable
+from headworks.intake.table.csv_file import create_from_csv
+from headworks.intake.table.faults import query_fault
+from headworks.intake.table.filters import BadFilter, Filter, Operator, where
+from headworks.intake.table.parquet_file import create_from_parquet
+from headworks.intake.table.profile import summarize
+from headworks.intake.table.sandbox import Sandbox, one
 from headworks.intake.table.settings import TableSettings
-from headworks.intake.table.upload import DELIMITERS, PARQUET_MAGIC, TableFormat, Upload
+from headworks.intake.table.upload import TableFormat, Upload
 
 Row = tuple[str | None, ...]
-_CSV = "read_csv($path, quote='\"', escape='\"', skip=0, max_line_size=$line, sample_size=$sample)"
-_PARQUET = "read_parquet($path)"
+"""A row's cells as text, None for null."""
+_VECTOR_ROWS = 2048
+"""Rows that DuckDB handles at once."""
+_PUNCTUATION = 4
+"""Characters that a cell takes in JSON beside its text."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowPage:
+    """Some rows of a table, in file order."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[int, Row], ...]
+    """(row number from 0, cells)."""
+    has_more: bool
+    """Whether rows after the last one pass the filters too; ask with `after` = its number."""
 
 
 class Table:
-    """A table that was read into memory. Any number of threads may query it; `close` frees it."""
+    """A table that was read into memory. Any number of threads may query it; `close` frees it.
+
+    Every query has the limits of the read: `max_seconds`, `max_memory_bytes` and, for text that DuckDB makes outside
+    of that memory, `max_text_characters`.
+    """
 
     def __init__(self, part: int, settings: TableSettings, path: str) -> None:
         """Open an empty database that may read `path` and nothing else."""
         self._part = part
         self._settings = settings
-        self._database = _sandbox(settings, path)
-        self._path = path
+        self._sandbox = Sandbox(settings, path)
         self._profile: TableProfile | None = None
+        self._cells: tuple[Cells, ...] = ()
+        self._vector_characters: dict[str, int] = {}
 
     @property
     def profile(self) -> TableProfile:
@@ -38,159 +62,104 @@ class Table:
 
     @property
     def memory_bytes(self) -> int:
-        """What DuckDB holds for it."""
-        with self._cursor() as cursor:
-            return int(_one(cursor, "SELECT sum(memory_usage_bytes) FROM duckdb_memory()"))
+        """What the table and its database hold."""
+        return self._sandbox.memory_bytes
 
     def close(self) -> None:
-        """Interrupt what runs and free the memory; may be called twice."""
-        self._database.interrupt()
-        self._database.close()
+        """Free the memory once the queries that run have ended; may be called twice."""
+        self._sandbox.close()
 
     def load(self, upload: Upload) -> TableProfile:
         """Read and profile the upload. Called once, by `read_table`."""
+        create = create_from_parquet if upload.format is TableFormat.PARQUET else create_from_csv
         with self._cursor() as cursor:
-            if upload.format is TableFormat.PARQUET:
-                self._check_footer(cursor, upload)
-                self._create(cursor, _PARQUET, {"path": self._path})
-            else:
-                self._create_from_csv(cursor, upload)
-            self._profile = self._summarize(cursor, upload.format or TableFormat.CSV)
+            create(cursor, self._part, upload, self._settings)
+            self._check_shape(cursor)
+            self._cells = _cells(cursor)
+            check_readable(self._part, self._cells)
+            self._vector_characters = _vector_characters(cursor, self._cells)
+            self._profile = summarize(cursor, upload.format or TableFormat.CSV, self._cells, self._settings)
         return self._profile
 
-    def sample(self, rows: int) -> list[Row]:
-        """The first rows, each value as DuckDB casts it to VARCHAR."""
+    def sample(self, rows: int, max_cell_characters: int) -> list[Row]:
+        """The first rows; a longer cell is cut and ends in an ellipsis."""
         with self._cursor() as cursor:
-            query = f"SELECT {self._as_text()} FROM t LIMIT $rows"  # noqa: S608 - identifiers quoted, values bound
+            texts = ", ".join(one.cut(max_cell_characters) for one in self._cells)
+            query = f"SELECT {texts} FROM t WHERE rowid < $rows ORDER BY rowid"  # noqa: S608 - identifiers quoted
             return cursor.execute(query, {"rows": rows}).fetchall()
 
-    def rows(self, filters: Sequence[Filter], first: int, after: int) -> list[tuple[int, Row]]:
-        """Rows that pass every filter, in file order.
+    def page(self, filters: Sequence[Filter], first: int, after: int, max_characters: int) -> RowPage:
+        """The next rows that pass every filter, as many as fit.
+
+        A page ends before the row that would make it longer than `max_characters`, and says that there are more. A cell
+        longer than its share of a page (`max_characters` by the number of columns) is cut and ends in an ellipsis, so
+        that one row always fits.
 
         Args:
-            first: How many at most.
+            first: How many rows at most.
             after: Only rows with a higher number; -1 for all.
-        Returns:
-            (row number from 0, values as in `sample`).
+            max_characters: Of all cells together, each with its punctuation in JSON.
         Raises:
             BadFilter: a filter does not fit the table.
+            BadMedia: a text value is not UTF-8.
+            TooLarge: over the limits of the table's settings.
+            TableClosed: it was closed before.
         """
-        condition, values = where(self.profile, filters)
-        query = (
-            f"SELECT rowid, {self._as_text()} FROM t WHERE rowid > $after AND {condition} ORDER BY rowid LIMIT $first"  # noqa: S608 - identifiers quoted, values bound
-        )
+        share = max(max_characters // len(self._cells), 1)
         with self._cursor() as cursor:
-            try:
-                found = cursor.execute(query, {"after": after, "first": first, **values}).fetchall()
-            except duckdb.ConversionException:
-                raise BadFilter("a filter's value does not fit its column's type") from None
-        return [(int(row[0]), tuple(row[1:])) for row in found]
+            found = self._find(cursor, filters, first + 1, after, share)
+            numbers = _that_fit(found[:first], max_characters)
+            rows = self._read(cursor, numbers, share)
+        names = tuple(one.name for one in self._cells)
+        return RowPage(names, tuple(zip(numbers, rows, strict=True)), len(found) > len(numbers))
 
-    def _as_text(self) -> str:
-        return ", ".join(f"CAST({quote(column.name)} AS VARCHAR)" for column in self.profile.columns)
-
-    @contextmanager
-    def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A connection of its own that is interrupted after `max_seconds`, with DuckDB's errors translated."""
-        cursor = self._database.cursor()
-        done = threading.Event()
-        watch = threading.Thread(target=_interrupt_late, args=(cursor, self._settings.max_seconds, done), daemon=True)
-        watch.start()
+    def _find(
+        self, cursor: duckdb.DuckDBPyConnection, filters: Sequence[Filter], first: int, after: int, share: int
+    ) -> list[tuple[int, int]]:
+        """Numbers and sizes in characters of the rows that pass, in file order."""
+        condition, values = where(self.profile, filters)
+        self._check_text(filters)
+        size = " + ".join(f"least({one.size}, {share}) + {_PUNCTUATION}" for one in self._cells)
+        # DuckDB keeps the file's order without ORDER BY, and stops at the limit.
+        query = f"SELECT rowid, {size} FROM t WHERE rowid > $after AND {condition} LIMIT $first"  # noqa: S608 - identifiers quoted, values bound
         try:
-            yield cursor
-        except duckdb.Error as error:
-            raise translate(error, self._part, self._settings) from None
-        except UnicodeDecodeError:
-            raise BadMedia(f"table {self._part}: a text value is not UTF-8") from None
-        finally:
-            done.set()
-            watch.join()
-            cursor.close()
+            return cursor.execute(query, {"after": after, "first": first, **values}).fetchall()
+        except (duckdb.DataError, duckdb.InvalidInputException, duckdb.BinderException):
+            raise BadFilter("a filter's value does not fit its column's type") from None
 
-    def _create(self, cursor: duckdb.DuckDBPyConnection, source: str, values: dict[str, str | int]) -> None:
+    def _read(self, cursor: duckdb.DuckDBPyConnection, numbers: list[int], share: int) -> list[Row]:
+        if not numbers:
+            return []
+        texts = ", ".join(one.cut(share) for one in self._cells)
+        wanted = f"rowid BETWEEN {numbers[0]} AND {numbers[-1]} AND rowid IN ({', '.join(map(str, numbers))})"
+        query = f"SELECT {texts} FROM t WHERE {wanted} ORDER BY rowid"  # noqa: S608 - identifiers quoted, numbers of ours
+        return cursor.execute(query).fetchall()
+
+    def _check_text(self, filters: Sequence[Filter]) -> None:
+        """Refuse filters for which DuckDB would write out too many lists, records or binary values at once."""
+        limit = self._settings.max_text_characters
+        searched = (one.column for one in filters if one.operator is Operator.CONTAINS)
+        size = sum(self._vector_characters.get(column, 0) for column in searched)
+        if size > limit:
+            raise TooLarge("intake.table.max_text_characters", limit, size)
+
+    def _check_shape(self, cursor: duckdb.DuckDBPyConnection) -> None:
         limits = self._settings
-        query = f"CREATE OR REPLACE TABLE t AS SELECT * FROM {source} LIMIT $rows"  # noqa: S608 - constants, values bound
-        cursor.execute(query, {**values, "rows": limits.max_rows + 1})
-        rows = int(_one(cursor, "SELECT count(*) FROM t"))
+        rows = one(cursor, "SELECT count(*) FROM t")
         if rows > limits.max_rows:
             raise TooLarge("intake.table.max_rows", limits.max_rows, rows)
-        columns = int(_one(cursor, "SELECT count(*) FROM duckdb_columns() WHERE table_name = 't'"))
+        columns = one(cursor, "SELECT count(*) FROM duckdb_columns() WHERE table_name = 't'")
         if columns > limits.max_columns:
             raise TooLarge("intake.table.max_columns", limits.max_columns, columns)
 
-    def _create_from_csv(self, cursor: duckdb.DuckDBPyConnection, upload: Upload) -> None:
-        header = upload.first_line()
-        delimiter = max(DELIMITERS, key=header.count)
-        columns = header.count(delimiter) + 1
-        if columns > self._settings.max_columns:
-            raise TooLarge("intake.table.max_columns", self._settings.max_columns, columns)
-        values: dict[str, str | int] = {"path": self._path, "line": self._settings.max_line_bytes, "sample": 20480}
+    @contextmanager
+    def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A connection under the limits, with DuckDB's errors translated."""
         try:
-            self._create(cursor, _CSV, values)
-        except duckdb.ConversionException:
-            # A type guessed from the first rows met a later row that does not fit: guess from all of them.
-            self._create(cursor, _CSV, {**values, "sample": -1})
-        except duckdb.InvalidInputException:
-            self._read_strictly(cursor, delimiter, columns)
-            raise
-        is_single = int(_one(cursor, "SELECT count(*) FROM duckdb_columns() WHERE table_name = 't'")) == 1
-        if is_single and columns > 1 and not header.startswith('"'):
-            self._read_strictly(cursor, delimiter, columns)
-
-    def _read_strictly(self, cursor: duckdb.DuckDBPyConnection, delimiter: str, columns: int) -> None:
-        """Read as the header wants it, so that DuckDB's error names the line whose columns differ."""
-        names = ", ".join(f"'c{number}': 'VARCHAR'" for number in range(columns))
-        source = (
-            "read_csv($path, quote='\"', escape='\"', header=true, auto_detect=false, max_line_size=$line, "
-            f"delim=$delimiter, columns={{{names}}})"
-        )
-        values: dict[str, str | int] = {"path": self._path, "line": self._settings.max_line_bytes}
-        self._create(cursor, source, {**values, "delimiter": delimiter})
-
-    def _check_footer(self, cursor: duckdb.DuckDBPyConnection, upload: Upload) -> None:
-        """Hold the footer to the limits before any page is read."""
-        limits = self._settings
-        with upload.path.open("rb") as file:
-            file.seek(-min(8, upload.bytes), 2)
-            tail = file.read()
-        length = int.from_bytes(tail[:4], "little")
-        if upload.bytes < 12 or not tail.endswith(PARQUET_MAGIC):
-            raise BadMedia(f"table {self._part}: Parquet ends without its footer; was it cut short?")
-        if not 0 < length <= upload.bytes - 12:
-            raise BadMedia(f"table {self._part}: Parquet says its footer has {length} bytes, which do not fit the file")
-        if length > limits.max_footer_bytes:
-            raise TooLarge("intake.table.max_footer_bytes", limits.max_footer_bytes, length)
-        path = {"path": self._path}
-        rows = int(_one(cursor, "SELECT coalesce(sum(num_rows), 0) FROM parquet_file_metadata($path)", path))
-        if rows > limits.max_rows:
-            raise TooLarge("intake.table.max_rows", limits.max_rows, rows)
-        query = (
-            "SELECT count(DISTINCT column_id), coalesce(sum(total_uncompressed_size), 0) FROM parquet_metadata($path)"
-        )
-        columns, size = cursor.execute(query, path).fetchall()[0]
-        if columns > limits.max_columns:
-            raise TooLarge("intake.table.max_columns", limits.max_columns, int(columns))
-        if size > limits.max_uncompressed_bytes:
-            raise TooLarge("intake.table.max_uncompressed_bytes", limits.max_uncompressed_bytes, int(size))
-
-    def _summarize(self, cursor: duckdb.DuckDBPyConnection, table_format: TableFormat) -> TableProfile:
-        summary = cursor.execute(
-            "SELECT column_name, column_type, min, max, approx_unique FROM (SUMMARIZE t)"
-        ).fetchall()
-        counts = ", ".join(f"count(*) - count({quote(str(row[0]))})" for row in summary)
-        rows, *nulls = cursor.execute(f"SELECT count(*), {counts} FROM t").fetchall()[0]  # noqa: S608 - identifiers quoted
-        columns = tuple(
-            Column(str(name), str(kind), int(empty), int(distinct), self._shorten(least), self._shorten(most))
-            for (name, kind, least, most, distinct), empty in zip(summary, nulls, strict=True)
-        )
-        return TableProfile(table_format.value, int(rows), columns)
-
-    def _shorten(self, value: object) -> str | None:
-        if value is None:
-            return None
-        text = str(value)
-        limit = self._settings.max_profile_characters
-        return text if len(text) <= limit else text[: limit - 1] + "…"
+            with self._sandbox.cursor() as cursor:
+                yield cursor
+        except (duckdb.Error, UnicodeDecodeError) as error:
+            raise query_fault(error, self._part, self._settings) from None
 
 
 def read_table(part: int, upload: Upload, settings: TableSettings) -> Table:
@@ -199,6 +168,7 @@ def read_table(part: int, upload: Upload, settings: TableSettings) -> Table:
     Raises:
         BadMedia: not a table, or a damaged one; the sentence says what and where, never the content.
         TooLarge: rows, columns, bytes, memory or time are over a limit.
+        SpoolUnavailable: the upload's folder has no room for a second file, where one is needed.
     """
     table = Table(part, settings, str(upload.path))
     try:
@@ -209,39 +179,28 @@ def read_table(part: int, upload: Upload, settings: TableSettings) -> Table:
     return table
 
 
-def quote(identifier: str) -> str:
-    """An SQL identifier from any text."""
-    return '"' + identifier.replace('"', '""') + '"'
+def _cells(cursor: duckdb.DuckDBPyConnection) -> tuple[Cells, ...]:
+    described = cursor.execute("FROM t LIMIT 0").description or []
+    return tuple(Cells(str(name), kind) for name, kind, *_ in described)
 
 
-def _sandbox(settings: TableSettings, path: str) -> duckdb.DuckDBPyConnection:
-    """An in-memory database that may read one file, load nothing, spill nowhere and change no setting."""
-    database = duckdb.connect(
-        ":memory:",
-        config={
-            "threads": settings.threads,
-            "memory_limit": f"{settings.max_memory_bytes}B",
-            "temp_directory": "",
-            "autoinstall_known_extensions": False,
-            "autoload_known_extensions": False,
-            "allow_community_extensions": False,
-            "allow_persistent_secrets": False,
-        },
-    )
-    literal = "'" + path.replace("'", "''") + "'"
-    database.execute(f"SET allowed_paths = [{literal}]")
-    database.execute("SET enable_external_access = false")
-    database.execute("SET lock_configuration = true")
-    return database
+def _vector_characters(cursor: duckdb.DuckDBPyConnection, cells: Sequence[Cells]) -> dict[str, int]:
+    """For each column whose text can grow: the characters that DuckDB writes at once, by an upper bound."""
+    sizes: dict[str, int] = {}
+    for cell in cells:
+        if cell.can_grow:
+            vectors = f"SELECT sum({cell.size}) AS size FROM t GROUP BY rowid // {_VECTOR_ROWS}"  # noqa: S608 - identifiers quoted
+            sizes[cell.name] = one(cursor, f"SELECT coalesce(max(size), 0) FROM ({vectors})")  # noqa: S608 - as above
+    return sizes
 
 
-def _interrupt_late(cursor: duckdb.DuckDBPyConnection, seconds: float, done: threading.Event) -> None:
-    """Interrupt, again and again: one that falls between two statements is lost."""
-    wait = seconds
-    while not done.wait(wait):
-        cursor.interrupt()
-        wait = 0.05
-
-
-def _one(cursor: duckdb.DuckDBPyConnection, query: str, values: dict[str, str] | None = None) -> int:
-    return int(cursor.execute(query, values or {}).fetchall()[0][0])
+def _that_fit(found: Sequence[tuple[int, int]], max_characters: int) -> list[int]:
+    """The numbers of the rows that fit on a page, at least one."""
+    numbers: list[int] = []
+    used = 0
+    for number, size in found:
+        used += size
+        if numbers and used > max_characters:
+            break
+        numbers.append(int(number))
+    return numbers

@@ -7,6 +7,8 @@ from headworks.intake.finding import Column, TableProfile
 from headworks.intake.table.settings import TableSettings
 
 CountTokens = Callable[[str], int]
+CELL_SLACK = 4
+"""How many times `max_cell_characters` of a cell are looked at, because runs of blanks become one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +93,8 @@ def _row_line(values: Sequence[str | None], settings: TableSettings) -> str:
 def _cell(value: str, settings: TableSettings) -> str:
     """One line without column marks, cut to its limit."""
     limit = settings.max_cell_characters
-    text = " ".join(value[: 4 * limit].split()).replace("|", "\\|")
-    return text if len(text) <= limit and len(value) <= 4 * limit else text[: limit - 1] + "…"
+    text = " ".join(value[: CELL_SLACK * limit].split()).replace("|", "\\|")
+    return text if len(text) <= limit and len(value) <= CELL_SLACK * limit else text[: limit - 1] + "…"
 
 
 def _plural(count: int, noun: str) -> str:

@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass
 
-from headworks.intake.voice.form import SAMPLE_RATE_HERTZ, EndpointSettings
+from headworks.intake.voice.encoding import SAMPLE_RATE_HERTZ
+from headworks.intake.voice.settings import EndpointSettings
 from headworks.intake.voice.vad import WINDOW_SAMPLES
 
 WINDOW_MILLISECONDS = WINDOW_SAMPLES * 1000 // SAMPLE_RATE_HERTZ
+_OVER_ANY_PROBABILITY = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +19,7 @@ class Utterance:
 
 
 class Endpointer:
-    """Turns probabilities of speech, one a window, into utterances."""
+    """Turns probabilities of speech, one per window, into utterances."""
 
     def __init__(self, settings: EndpointSettings) -> None:
         self._settings = settings
@@ -27,7 +29,7 @@ class Endpointer:
         self._count = 0
         self._start: int | None = None
         self._end = 0
-        self._quietest = (2.0, 0)
+        self._quietest = (_OVER_ANY_PROBABILITY, 0)
 
     @property
     def open_since(self) -> int | None:
@@ -40,11 +42,11 @@ class Endpointer:
         self._count += 1
         if probability >= self._settings.speech_probability:
             if self._start is None:
-                self._start, self._quietest = window, (2.0, window)
+                self._start, self._quietest = window, (_OVER_ANY_PROBABILITY, window)
             self._end = window + 1
         if self._start is None:
             return None
-        if window - self._start > self._max_length // 2:
+        if window - self._start > self._max_length // 2:  # Both halves of a cut then have words enough around them.
             self._quietest = min(self._quietest, (probability, window))
         if window + 1 - self._start >= self._max_length:
             return self._cut()
@@ -63,7 +65,7 @@ class Endpointer:
     def _cut(self) -> Utterance:
         """Split an endless utterance at its quietest late window; the rest begins the next one."""
         start, at = self._start or 0, max(self._quietest[1], (self._start or 0) + 1)
-        self._start, self._quietest = at, (2.0, at)
+        self._start, self._quietest = at, (_OVER_ANY_PROBABILITY, at)
         self._end = max(self._end, at + 1)
         return Utterance(start, at)
 

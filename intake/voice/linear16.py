@@ -4,9 +4,10 @@ import numpy as np
 import soxr
 
 from headworks.intake.errors import BadMedia
-from headworks.intake.voice.container import require_seconds
-from headworks.intake.voice.form import SAMPLE_RATE_HERTZ, SAMPLE_RATES_HERTZ, VoiceSettings
+from headworks.intake.voice.encoding import SAMPLE_RATE_HERTZ, SAMPLE_RATES_HERTZ
+from headworks.intake.voice.limits import require_seconds
 from headworks.intake.voice.pcm import Linear16Decoder, Samples
+from headworks.intake.voice.settings import VoiceSettings
 
 
 class Linear16Reader:
@@ -39,12 +40,19 @@ class Linear16Reader:
         return self._resampler.resample_chunk(samples), False
 
     def finish(self) -> tuple[Samples, bool]:
-        """Return the samples that the resampler held back, and True: these are the last.
+        """Return the samples that the resampler held back, and True: these are the last. Blocking.
 
         Raises:
-            BadMedia: nothing was sent, or the last sample is half a one.
+            BadMedia: nothing was sent.
         """
-        self._decoder.finish()
         if not self._count:
             raise BadMedia(f"voice {self._part}: the audio is empty")
         return self._resampler.resample_chunk(np.zeros(0, np.float32), last=True), True
+
+    def require_whole(self) -> None:
+        """Make sure that the stream did not end in the middle of a sample.
+
+        Raises:
+            BadMedia: it did.
+        """
+        self._decoder.finish()

@@ -6,10 +6,13 @@ Source: whisper/audio.py, log_mel_spectrogram; the figures agree to 1e-4 (tests)
 import numpy as np
 from numpy.typing import NDArray
 
-from headworks.intake.voice.form import SAMPLE_RATE_HERTZ, WHISPER_SECONDS
+from headworks.intake.voice.encoding import SAMPLE_RATE_HERTZ
+from headworks.intake.voice.settings import WHISPER_SECONDS
 
 FFT_SAMPLES = 400
+"""The sound that one column of the spectrogram is made of: 25 ms."""
 HOP_SAMPLES = 160
+"""From one column to the next: 10 ms."""
 WINDOW_SAMPLES = WHISPER_SECONDS * SAMPLE_RATE_HERTZ
 
 Samples = NDArray[np.float32]

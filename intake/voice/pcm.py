@@ -1,4 +1,4 @@
-"""Raw samples in, equal windows out. Pure: what comes out depends on the bytes, not on where they were cut."""
+"""Raw samples in, windows of equal size out. What comes out depends on the bytes, not on where they were cut."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -13,21 +13,26 @@ from headworks.intake.models.store import ModelStore
 from headworks.intake.onnx.settings import OnnxSettings
 from headworks.intake.span import AudioOrigin, Modality, Span
 from headworks.intake.voice.container import ContainerReader
+from headworks.intake.voice.encoding import AudioEncoding, VoiceForm
 from headworks.intake.voice.endpoint import WINDOW_MILLISECONDS, Endpointer, Utterance
-from headworks.intake.voice.form import AudioEncoding, VoiceForm, VoiceSettings
 from headworks.intake.voice.linear16 import Linear16Reader
 from headworks.intake.voice.pcm import Samples, WindowCutter
+from headworks.intake.voice.settings import VoiceSettings
 from headworks.intake.voice.vad import WINDOW_SAMPLES, VadModel
 from headworks.intake.voice.whisper import Transcript, WhisperModel
 from headworks.intake.work import WorkPool
 
 _Piece = Callable[[], tuple[Samples, bool]]
-"""Makes some samples, and says whether they are the part's last. Blocking: it is called on the pool."""
+"""A call that makes some samples, and says whether they are the part's last. It blocks, so the pool makes it."""
+
+_MOST_SAID = 4
+"""How far over the compression ratio's limit people get: a short sentence, said again and again for 30 s, is just
+under four times it."""
 
 
 @dataclass(frozen=True, slots=True)
 class VoiceModels:
-    """What hears; shared by all turns."""
+    """The models that hear. All turns share them."""
 
     vad: VadModel
     whisper: WhisperModel
@@ -44,7 +49,10 @@ class VoiceModels:
 
 
 class VoicePreprocessor:
-    """Yields a `Heard` for each utterance as soon as its end is certain, and partial ones before it when asked."""
+    """Yields a `Heard` for each utterance as soon as its end is certain, and partial ones before it where asked for.
+
+    The end of the chunks ends the utterance that is open, however short the silence after it is.
+    """
 
     def __init__(
         self, part: int, models: VoiceModels, pool: WorkPool, form: VoiceForm, settings: VoiceSettings
@@ -76,6 +84,7 @@ class VoicePreprocessor:
         async for chunk in chunks:
             yield partial(reader.take, chunk)
         yield reader.finish
+        reader.require_whole()  # Last, so that what was heard is told even when a sender was cut off.
 
     async def _decoded(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[_Piece, None]:
         data = bytearray()
@@ -94,20 +103,26 @@ class VoicePreprocessor:
         return self._listener.feed(samples, is_last=is_last)
 
     def _due_partial(self) -> "Spoken | None":
-        """The open utterance, when a partial is asked for, due, and would make nobody wait."""
+        """The open utterance, when a partial is asked for and due, and no other work would wait for it."""
         is_wanted = self._form.has_partials and self._form.encoding is AudioEncoding.LINEAR16
         return self._listener.due_partial() if is_wanted and self._pool.waiting == 0 else None
 
     def _was_said(self, transcript: Transcript) -> bool:
-        """Whether there are words, and not only Whisper's for a sound that is no speech."""
+        """Whether there are words that somebody said, by openai-whisper's three guards.
+
+        Where one fails, openai-whisper tries again and draws words at random, ever more freely. What fast speech was
+        given in that way were sentences that nobody had said, at confidence 0.5, so the words are dropped instead.
+        """
         limits = self._settings
         is_speech = transcript.no_speech_probability <= limits.no_speech_probability
-        return bool(transcript.text) and (
-            is_speech or transcript.mean_log_probability > limits.min_mean_log_probability
-        )
+        is_likely = transcript.mean_log_probability > limits.min_mean_log_probability
+        allowed = limits.max_compression_ratio * (_MOST_SAID if transcript.is_ended else 1)
+        is_loop = transcript.compression_ratio > allowed
+        return bool(transcript.text) and (is_speech or is_likely) and not is_loop
 
     def _heard(self, spoken: "Spoken", transcript: Transcript, *, is_final: bool) -> Heard:
-        origin, confidence = spoken.origin, round(transcript.confidence, 4)
+        credit = min(1.0, self._settings.max_compression_ratio / transcript.compression_ratio)
+        origin, confidence = spoken.origin, round(transcript.confidence * credit, 4)
         span = Span(Modality.VOICE, self._part, transcript.text, origin, confidence)
         spans = (span,) if is_final else ()
         return Heard(self._part, transcript.text, is_final, confidence, origin, spans)
@@ -122,7 +137,7 @@ class Spoken:
 
 
 class _Listener:
-    """Keeps the samples that may still matter and cuts utterances out of them. Holds at most one utterance."""
+    """Cuts utterances out of the samples. It keeps the open utterance, or the padding of the next one, and no more."""
 
     def __init__(self, vad: VadModel, settings: VoiceSettings) -> None:
         self._vad = vad.stream()
@@ -159,7 +174,7 @@ class _Listener:
         return self._spoken(Utterance(start, now), 0)
 
     def _take(self, utterance: Utterance) -> Spoken:
-        """Return a finished utterance. Where endless speech was cut there is no padding: it would be heard twice."""
+        """Return a finished utterance. Where endless speech was cut it has no padding, which would be heard twice."""
         is_cut = self._endpointer.open_since == utterance.end_window
         spoken = self._spoken(utterance, 0 if is_cut else self._padding)
         self._taken_to = utterance.end_window

@@ -12,11 +12,13 @@ from headworks.intake.onnx.settings import OnnxSettings
 WINDOW_SAMPLES = 512
 """The only size that Silero VAD takes at 16 kHz."""
 _CONTEXT_SAMPLES = 64
+"""The samples of the window before that the model wants in front of each window (silero_vad 6.2.3, utils_vad.py)."""
 _STATE_SHAPE = (1, 1, 128)
+"""The shape of the model's inputs h and c, which carry what it has heard: layers, streams, width."""
 
 
 class VadModel:
-    """The graph, shared by all streams."""
+    """The graph, which all streams share."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -36,7 +38,7 @@ class VadModel:
 
 
 class VadStream:
-    """One stream's state. Not for two threads at once."""
+    """What the model remembers of one stream. Only one thread at a time may use it."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

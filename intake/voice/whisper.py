@@ -2,6 +2,7 @@
 
 import base64
 import json
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,31 +13,43 @@ from headworks.intake.errors import ModelMissing
 from headworks.intake.models.store import ModelKind, ModelStore
 from headworks.intake.onnx.session import Held, Session, open_session
 from headworks.intake.onnx.settings import OnnxSettings
+from headworks.intake.voice.encoding import SAMPLE_RATE_HERTZ
 from headworks.intake.voice.mel import WINDOW_SAMPLES, log_mel
 from headworks.intake.voice.pcm import Samples
 
 _STRIDE_SAMPLES = 320
-"""Two mel frames, which the encoder makes one position of."""
+"""The sound of one position of the encoder: two columns of the spectrogram."""
 
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """What was said."""
+    """The words that Whisper heard, and how sure it was of them."""
 
     text: str
     token_ids: tuple[int, ...]
-    """Whisper's own, the end token left out."""
+    """Whisper's own tokens without the end token."""
     confidence: float
-    """Mean probability of the tokens, the end token included, in [0, 1]."""
+    """The mean probability of the tokens, the end token included, in [0, 1]."""
     mean_log_probability: float
-    """Of the same tokens, at most 0; falls faster than `confidence` when some of them are unlikely."""
+    """The mean logarithm of the same probabilities, at most 0. A few unlikely tokens lower it more than the mean."""
     no_speech_probability: float
-    """That nothing was said, as the model sees it before its first word, in [0, 1]."""
+    """The probability that nothing was said, as the model sees it before its first word, in [0, 1]."""
+    is_ended: bool
+    """Whether Whisper said itself that the words end here, before it had no tokens left."""
+
+    @property
+    def compression_ratio(self) -> float:
+        """How many times smaller zlib makes the text: about 1 for a sentence, over 20 for one word 200 times.
+
+        Source: whisper/utils.py, compression_ratio.
+        """
+        text = self.text.encode()
+        return len(text) / len(zlib.compress(text))
 
 
 @dataclass(frozen=True, slots=True)
 class _Config:
-    """Decoding settings, as whisper.DecodingTask has them; see `whisper_recipe.py`."""
+    """The model's sizes, and the settings of whisper.DecodingTask. The recipe of the model writes them."""
 
     layers: int
     heads: int
@@ -49,7 +62,7 @@ class _Config:
 
 
 class WhisperModel:
-    """Both graphs, shared by all streams; any number of threads may transcribe at once."""
+    """Both graphs, which all streams share. Any number of threads may transcribe at once."""
 
     def __init__(self, folder: Path, settings: OnnxSettings) -> None:
         """Open a model's folder.
@@ -83,7 +96,7 @@ class WhisperModel:
         """
         length = WINDOW_SAMPLES
         if padding_seconds is not None:
-            wanted = len(samples) + padding_seconds * 16_000
+            wanted = len(samples) + padding_seconds * SAMPLE_RATE_HERTZ
             length = min(WINDOW_SAMPLES, -(-wanted // _STRIDE_SAMPLES) * _STRIDE_SAMPLES)
         _, cross = self._encoder.run_held({"mel": log_mel(samples, self._filters, length)}, ())
         return self._decode(cross)
@@ -111,7 +124,8 @@ class WhisperModel:
             tokens = [token]
         text = b"".join(self._bytes[token] for token in chosen if token < len(self._bytes)).decode("utf-8", "replace")
         sure, logarithm = float(np.mean(probabilities)), float(np.mean(np.log(probabilities)))
-        return Transcript(text.strip(), tuple(chosen), sure, logarithm, no_speech)
+        is_ended = len(probabilities) > len(chosen)
+        return Transcript(text.strip(), tuple(chosen), sure, logarithm, no_speech, is_ended)
 
     def _pick(self, logits: NDArray[np.float32], *, is_first: bool) -> tuple[int, float]:
         logits[self._config.suppressed_tokens] = -np.inf

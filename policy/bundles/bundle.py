@@ -1,4 +1,4 @@
-"""OPA's bundle format: a gzipped tar of Rego, data and a manifest.
+"""A policy in OPA's bundle format: a gzipped tar of Rego, data and a manifest.
 
 Source: OPA documentation, "Bundles", section "Bundle File Format".
 """
@@ -12,14 +12,19 @@ import tarfile
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import IO, Any, cast
 
-from headworks.policy.bundles.sources import PolicySources, SourceLimits, is_policy_file, read_folder
+from headworks.policy.bundles.sources import PolicySources, SourceLimits, is_policy_file
 from headworks.policy.errors import PolicyBroken
 
 MANIFEST = ".manifest"
 _DRIVE = re.compile(r"^[A-Za-z]:")
+_FILE_BLOCKS = 10
+"""Blocks of 512 bytes that a file costs beside its content: its header, at most one to fill its last block, and for a
+long path a second header with seven blocks, 3.5 KiB, for the path: near the 4 KiB that Linux allows."""
+_SLACK_BYTES = 2**16
+"""Room for what no limit counts: the manifest, folders, and the zeros that end a tar (up to 10 KiB from Python)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,28 +32,26 @@ class Bundle:
     """One packed policy."""
 
     content: bytes
-    """The .tar.gz."""
+    """The file itself, a .tar.gz."""
     etag: str
     """A strong entity tag with its quotes (RFC 9110, section 8.8.3): the SHA-256 of `content`."""
     revision: str
-    """As in the manifest: `PolicySources.revision`."""
-
-
-def build_bundle(folder: Path, limits: SourceLimits | None = None) -> Bundle:
-    """Pack a policy folder; blocking. Equal files give equal bytes, so the tag changes only with the policy.
-
-    Raises:
-        PolicyBroken: as `read_folder`.
-    """
-    return pack(read_folder(folder, limits))
+    """`PolicySources.revision`, which the manifest names too."""
 
 
 def pack(sources: PolicySources) -> Bundle:
-    """Pack a policy. The manifest comes first; owner, time and mode are the same for every file."""
+    """Pack a policy; blocking. Equal files give equal bytes, so the tag changes only with the policy.
+
+    The manifest comes first; owner, time and mode are the same for every file. Paths over 100 bytes, or not in ASCII,
+    take a header more (pax), which Go's and Python's tar read.
+
+    Raises:
+        PolicyBroken: as `PolicySources.roots`.
+    """
     revision = sources.revision
     manifest = {"revision": revision, "roots": sources.roots(), "rego_version": 1}
     written = io.BytesIO()
-    with tarfile.open(fileobj=written, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+    with tarfile.open(fileobj=written, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for path, content in ((MANIFEST, json.dumps(manifest, sort_keys=True).encode()), *sources.files):
             member = tarfile.TarInfo(path)
             member.size = len(content)
@@ -63,24 +66,25 @@ def read_bundle(content: bytes, limits: SourceLimits | None = None) -> tuple[Pol
 
     Args:
         content: A .tar.gz that anybody may have made.
-        limits: Held against the headers and against what unpacks, before it is kept.
+        limits: They are held against the headers and against what unpacks, before anything is kept.
     Returns:
         The policy, and the revision that the manifest claims ("" when it claims none).
     Raises:
-        PolicyBroken: damaged, over a limit, a path that leaves the root, a link or device, a file twice,
-            no manifest, or nothing in Rego.
+        PolicyBroken: it is damaged or over a limit, or it holds a path that leaves the root, a link, a device, a file
+            twice, no manifest, or nothing in Rego.
     """
     bounds = limits or SourceLimits()
     files: dict[str, bytes] = {}
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(content)) as unpacked:
-            stream = _Bounded(unpacked, bounds.max_bytes + 2 * bounds.max_files * tarfile.BLOCKSIZE + 2**16)
+            allowance = bounds.max_bytes + bounds.max_files * _FILE_BLOCKS * tarfile.BLOCKSIZE + _SLACK_BYTES
+            stream = _Bounded(unpacked, allowance)
             for path, body in _members(stream, bounds):
                 if path in files:
                     raise PolicyBroken(f"the bundle holds {path} twice")
                 files[path] = body
             while stream.read(65536):
-                pass  # tar ends before gzip does, and only gzip's end holds its checksum
+                pass  # a tar ends before its gzip, and the checksum stands at the gzip's end
     except (tarfile.TarError, EOFError, OSError, ValueError, zlib.error) as error:
         raise PolicyBroken(f"the bundle is damaged ({type(error).__name__})") from error
     revision = _revision(files.pop(MANIFEST, None))
@@ -91,7 +95,7 @@ def read_bundle(content: bytes, limits: SourceLimits | None = None) -> tuple[Pol
 
 
 class _Bounded:
-    """A reader that ends in an error once it has given out its allowance, so that a bomb stops early."""
+    """Reads up to its allowance and then fails, so that a file that unpacks without end is stopped early."""
 
     def __init__(self, source: IO[bytes] | gzip.GzipFile, allowance: int) -> None:
         self._source = source
@@ -122,7 +126,7 @@ def _members(stream: _Bounded, bounds: SourceLimits) -> Iterator[tuple[str, byte
 
 
 def _safe(name: str) -> str:
-    """Return the path relative to the bundle's root; OPA itself writes a leading slash."""
+    """Return the path relative to the bundle's root. OPA itself writes a slash before it."""
     parts = name.removeprefix("/").removeprefix("./").split("/")
     if "\\" in name or "\0" in name or _DRIVE.match(name) or any(part in ("", ".", "..") for part in parts):
         raise PolicyBroken("a path in the bundle leaves its root")

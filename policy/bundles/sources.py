@@ -1,11 +1,11 @@
-"""A policy as text: its Rego modules and its data, whatever they were read from."""
+"""The sources of a policy: its Rego modules and its data, whether a folder or a bundle held them."""
 
 import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
 
 from headworks.policy.errors import PolicyBroken
@@ -18,14 +18,15 @@ _PACKAGE = re.compile(r"^\s*package\s+([A-Za-z_][A-Za-z0-9_]*)", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class SourceLimits:
-    """How large a policy may be, read from a folder or from a bundle."""
+    """Limits on one policy, read from a folder or from a bundle."""
 
     max_files: int = 1024
-    """Room for two files for each of 500 tenants."""
+    """Files of one policy: room for two files for each of 500 tenants."""
     max_file_bytes: int = 4 * 2**20
-    """One file; a data file of 20,000 tenants as in the default policy."""
+    """One file: room for the data of some 10,000 tenants like those of the default policy."""
     max_bytes: int = 32 * 2**20
-    """All files together, unpacked."""
+    """All files together, unpacked: eight files of the largest size. A policy is held in memory three times: its
+    sources, its bundle and the compiled engine."""
 
     def check(self, files: int, file_bytes: int, total_bytes: int) -> None:
         """Hold one more file against the limits, before it is read.
@@ -46,7 +47,7 @@ class PolicySources:
 
     @property
     def revision(self) -> str:
-        """SHA-256 in hex of paths and contents: equal files, equal revision."""
+        """The SHA-256 of paths and contents, in hex, so that equal files have an equal revision."""
         digest = hashlib.sha256()
         for path, content in self.files:
             for part in (path.encode(), content):
@@ -96,10 +97,12 @@ class PolicySources:
 def read_folder(folder: Path, limits: SourceLimits | None = None) -> PolicySources:
     """Read every `*.rego` and `data.json` under a folder; blocking.
 
-    Rego tests (`*_test.rego`), links that lead out of the folder and other files are left out.
+    Left out are Rego tests (`*_test.rego`), files of other kinds, links that lead out of the folder, and what is
+    hidden. Kubernetes mounts a ConfigMap as links into a hidden folder, where each file would be met a second time.
 
     Raises:
-        PolicyBroken: no Rego there, unreadable, a `data.yaml` (write it as JSON), or over a limit.
+        PolicyBroken: there is no Rego, a file cannot be read or its name is not UTF-8, there is a `data.yaml` (write it
+            as JSON), or the policy is over a limit.
     """
     bounds = limits or SourceLimits()
     root = folder.resolve()
@@ -110,7 +113,7 @@ def read_folder(folder: Path, limits: SourceLimits | None = None) -> PolicySourc
             size = path.stat().st_size
             total += size
             bounds.check(len(files) + 1, size, total)
-            files.append((path.relative_to(root).as_posix(), path.read_bytes()))
+            files.append((_name(path.relative_to(root)), path.read_bytes()))
     except OSError as error:
         raise PolicyBroken(f"the policy folder cannot be read: {error.strerror}") from error
     if not any(name.endswith(".rego") for name, _ in files):
@@ -125,10 +128,21 @@ def is_policy_file(name: str) -> bool:
 
 def _policy_paths(root: Path) -> Iterator[Path]:
     for path in root.rglob("*"):
+        if any(part.startswith(".") for part in path.relative_to(root).parts):
+            continue
         if path.name in ("data.yaml", "data.yml"):
             raise PolicyBroken("policy data must be data.json, not YAML")
         if is_policy_file(path.name) and path.is_file() and path.resolve().is_relative_to(root):
             yield path
+
+
+def _name(path: PurePath) -> str:
+    name = path.as_posix()
+    try:
+        name.encode()
+    except UnicodeEncodeError as error:
+        raise PolicyBroken(f"the name of the file {name!a} is not UTF-8") from error
+    return name
 
 
 def _text(path: str, content: bytes) -> str:
@@ -140,12 +154,16 @@ def _text(path: str, content: bytes) -> str:
 
 def _json_object(path: str, content: bytes) -> dict[str, Any]:
     try:
-        value = json.loads(_text(path, content))
+        value = json.loads(_text(path, content), parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         raise PolicyBroken(f"{path} is not JSON: {error}") from error
     if not isinstance(value, dict):
         raise PolicyBroken(f"{path} must hold a JSON object")
     return value
+
+
+def _no_constant(name: str) -> object:
+    raise ValueError(f"{name} is not JSON")
 
 
 def _merge(into: dict[str, Any], value: Mapping[str, Any], path: str) -> None:

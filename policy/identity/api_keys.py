@@ -1,11 +1,11 @@
-"""API keys: from a call's metadata to a caller."""
+"""Identifies callers by API keys."""
 
 import hashlib
 import hmac
-from collections.abc import Mapping
 
 from headworks.policy.errors import UnknownCaller
 from headworks.policy.identity.caller import AuthenticatedBy, Caller
+from headworks.policy.identity.peer import Peer
 from headworks.policy.identity.settings import ApiKey, CredentialSettings
 
 MAX_KEY_CHARACTERS = 512
@@ -23,28 +23,28 @@ def digest_of(key: str) -> str:
 
 
 class ApiKeyIdentifier:
-    """Knows callers by `authorization: Bearer <key>` or `x-api-key: <key>`, and the loopback peer by its address."""
+    """Knows callers by `authorization: Bearer <key>` or `x-api-key: <key>`, and local callers without a key."""
 
     def __init__(self, settings: CredentialSettings) -> None:
         self._settings = settings
         self._keys = tuple((bytes.fromhex(key.digest), key) for key in settings.keys)
 
-    def identify(self, metadata: Mapping[str, str], *, peer_is_loopback: bool) -> Caller:
-        """See `Identifier`. Two credentials in one call must be the same key."""
-        keys = []
+    def identify(self, peer: Peer) -> Caller:
+        """See `Identifier`. Two credentials in one request must be the same key."""
+        metadata, keys = peer.metadata, []
         if "authorization" in metadata:
             keys.append(_bearer(metadata["authorization"]))
         if "x-api-key" in metadata:
             keys.append(_key(metadata["x-api-key"]))
         if not keys:
-            return self._anonymous(peer_is_loopback)
+            return self._anonymous(peer)
         callers = [self._caller(key) for key in keys]
         if any(caller != callers[0] for caller in callers):
             raise UnknownCaller(_REFUSED)
         return callers[0]
 
-    def _anonymous(self, peer_is_loopback: bool) -> Caller:
-        if not (peer_is_loopback and self._settings.allow_loopback):
+    def _anonymous(self, peer: Peer) -> Caller:
+        if not (peer.is_loopback and self._settings.allow_loopback):
             raise UnknownCaller("send an API key as authorization (Bearer) or x-api-key")
         return Caller(
             tenant=self._settings.loopback_tenant,
@@ -54,7 +54,7 @@ class ApiKeyIdentifier:
         )
 
     def _caller(self, key: str) -> Caller:
-        """Compare with every key there is, so that time says nothing about which one was close."""
+        """Compare with every known key, so that the time it takes says nothing about which one was close."""
         digest = bytes.fromhex(digest_of(key))
         found: ApiKey | None = None
         for known, owner in self._keys:

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
+from headworks.policy.identity.peer import Peer
+
 
 class AuthenticatedBy(StrEnum):
     """How the caller proved who they are, weakest first."""
@@ -29,16 +31,13 @@ class Caller:
 
 
 class Identifier(Protocol):
-    """The port to identity: says who a peer is from what it sent."""
+    """The port to identity, which says who a peer is."""
 
-    def identify(self, metadata: Mapping[str, str], *, peer_is_loopback: bool) -> Caller:
-        """Name the caller. Pure and quick: no I/O, so it may run before anything else of a call.
+    def identify(self, peer: Peer) -> Caller:
+        """Name the caller. Pure and quick: no I/O, so it may run before anything else of a request.
 
-        Args:
-            metadata: The call's metadata or headers, names in lower case.
-            peer_is_loopback: The peer's address, as the transport saw it, is on this machine.
         Raises:
-            UnknownCaller: no credentials where some are needed, or credentials that are not valid; also for
-                garbage of any kind. Wrong credentials are never taken for none.
+            UnknownCaller: the peer showed no credentials where some are needed, or credentials that are not valid;
+                garbage of any kind is the latter. Wrong credentials are never taken for none.
         """
         ...

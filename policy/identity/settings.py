@@ -1,4 +1,4 @@
-"""Who may call."""
+"""The settings of identity: keys, and whether loopback needs one."""
 
 import re
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ class ApiKey:
 
 @dataclass(frozen=True, slots=True)
 class CredentialSettings:
-    """Who may call."""
+    """The keys that callers have, and who a caller on this machine is without one."""
 
     keys: tuple[ApiKey, ...] = ()
     """None by default: nobody off this machine gets in."""

@@ -1,16 +1,23 @@
-# The default policy: attribute-based, one object out. Nothing is allowed unless every requirement below holds;
-# what is missing, unknown or of the wrong type holds nothing, so a hole in the data or the input refuses.
-# Its ceilings, tenants and roles are data (data.json); replace the data first, the rules only if that is not enough.
+# The default policy. It decides by the attributes of the caller, the model and the input.
+#
+# A turn is allowed when every requirement below holds, and else refused with one code for each that does not.
+# A requirement does not hold when what it looks at is missing, unknown or of the wrong type; so a hole in the data
+# or in the input refuses, and never allows.
+#
+# Tenants, roles and their ceilings are data (data.json). Change the data first, and the rules only where that is not
+# enough. A ceiling of 0, and an empty list of modalities, mean never: the gateway refuses such a turn for good
+# ("TURNS_PER_MINUTE_IS_ZERO"), and does not tell its caller to try again.
 package headworks.turn
 
 import rego.v1
 
-# What the gateway asks for: {"allow": boolean, "reasons": [code], "obligations": {...}}.
+# The gateway asks for this rule. Its value is {"allow": boolean, "reasons": [code], "obligations": {...}}, and
+# nothing else counts as an answer.
 decision := {"allow": true, "reasons": [], "obligations": obligations} if count(refusals) == 0
 
 decision := {"allow": false, "reasons": refusals, "obligations": {}} if count(refusals) > 0
 
-# The requirements, each with the code of its refusal.
+# Each requirement has a code, which the caller is told when the requirement does not hold.
 refusal_codes := {
 	"tenant": "TENANT_UNKNOWN",
 	"stage": "STAGE_UNKNOWN",
@@ -22,9 +29,10 @@ refusal_codes := {
 	"size": "INPUT_TOO_LARGE",
 	"tokens": "TOO_MANY_TOKENS",
 	"trust": "TRUST_TOO_LOW",
+	"ceilings": "CEILING_UNKNOWN",
 }
 
-# A stranger learns nothing but that.
+# A caller whose tenant is unknown is told nothing else.
 refusals := {refusal_codes.tenant} if not "tenant" in held
 
 refusals := {code | some requirement, code in refusal_codes; not requirement in held} if "tenant" in held
@@ -37,7 +45,7 @@ held contains "stage" if input.stage in {"open", "input"}
 
 held contains "authentication" if input.caller.authenticated_by in tenant.authenticated_by
 
-# Each attribute that the tenant requires has one of the values it accepts.
+# The caller has each attribute that the tenant requires, with one of the values that the tenant accepts for it.
 held contains "attributes" if {
 	is_object(tenant.required_attributes)
 	every name, accepted in tenant.required_attributes {
@@ -61,7 +69,7 @@ held contains "modality" if {
 	}
 }
 
-# A modality without a ceiling may not be sent at all.
+# A modality without a ceiling of bytes may not be sent at all.
 held contains "size" if {
 	is_object(input.input.bytes)
 	every modality, size in input.input.bytes {
@@ -73,8 +81,23 @@ held contains "tokens" if within(input.input.tokens, tenant.max_input_tokens)
 
 held contains "trust" if within(tenant.min_trust[input.stage], input.trust.score)
 
-# What the caller's known roles grant, taken together.
+# Each ceiling of the tenant is a number. To the gateway a null would mean no ceiling, so it must not get that far.
+held contains "ceilings" if {
+	is_number(tenant.max_input_tokens)
+	is_number(tenant.max_output_tokens)
+	is_number(tenant.turns_per_minute)
+	is_number(tenant.tokens_per_minute)
+}
+
+# What the caller's roles grant. Roles that are not in the data grant nothing.
 grants := [grant | some role in input.caller.roles; grant := data.headworks.roles[role]]
+
+# The longest answer that any of the roles grants. A role without a number there grants none.
+granted_output_tokens := max({0} | {ceiling |
+	some grant in grants
+	ceiling := grant.max_output_tokens
+	is_number(ceiling)
+})
 
 allowed_modalities := {modality |
 	some grant in grants
@@ -84,19 +107,20 @@ allowed_modalities := {modality |
 
 obligations := {
 	"max_input_tokens": tenant.max_input_tokens,
-	"max_output_tokens": min([tenant.max_output_tokens, max([grant.max_output_tokens | some grant in grants])]),
+	"max_output_tokens": min([tenant.max_output_tokens, granted_output_tokens]),
 	"turns_per_minute": tenant.turns_per_minute,
 	"tokens_per_minute": tenant.tokens_per_minute,
 	"modalities": allowed_modalities,
 }
 
-# Rego orders values of different types too (1 <= "1" is true), so both must be numbers.
+# Rego orders values of different types too, so that 1 <= "1" is true. Both must therefore be numbers.
 within(value, ceiling) if {
 	is_number(value)
 	is_number(ceiling)
 	value <= ceiling
 }
 
+# A list of models names one by its name, and every one by "*".
 names(list, name) if name in list
 
 names(list, _) if "*" in list

@@ -1,4 +1,4 @@
-"""Trust: one number in [0, 1] from what is known about the caller and the input, with its reasons. Pure."""
+"""Trust is one number in [0, 1], computed from what is known about the caller and the input, with its factors. Pure."""
 
 import math
 from dataclasses import dataclass
@@ -8,26 +8,28 @@ from headworks.policy.facts import InputFacts
 from headworks.policy.identity.caller import AuthenticatedBy, Caller
 from headworks.policy.trust.settings import TrustSettings
 
+_DECIMALS = 4
+
 
 class TrustFactor(StrEnum):
-    """What lowers trust; also the order in which factors are listed."""
+    """What lowers trust. Factors are listed in this order."""
 
     NO_CREDENTIALS = "no_credentials"
-    """The caller is whoever has a shell on this machine: `Caller.authenticated_by` is loopback."""
+    """`Caller.authenticated_by` is loopback, so the caller is whoever has a shell on this machine."""
     CLEAR_TRANSPORT = "clear_transport"
     """Bytes crossed a network unencrypted, so credentials and content may be someone else's."""
     UNCERTAIN_READING = "uncertain_reading"
     """Speech recognition or OCR was unsure (`InputFacts.lowest_confidence`), so the prompt may not be what was sent."""
     ALARMING_LABEL = "alarming_label"
-    """The image-text model put a picture nearer to an alarming label (`InputFacts.labels`, the safety set)."""
+    """The image-text model found a picture like an alarming label (one of the safety set in `InputFacts.labels`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """A score with the factors it is the product of."""
+    """A score, and the factors whose product it is."""
 
     score: float
-    """In [0, 1]; 1 is full trust. Four decimals."""
+    """In [0, 1], where 1 is full trust; rounded to four decimals, more than the weights are known to."""
     factors: tuple[tuple[str, float], ...]
     """(name, factor in [0, 1]) in a fixed order; factors of 1 are left out."""
 
@@ -40,14 +42,14 @@ def assess(
     facts: InputFacts,
     settings: TrustSettings | None = None,
 ) -> Trust:
-    """Weigh what is known.
+    """Compute the trust that this caller and this input deserve.
 
     Args:
-        caller: As identity established them.
+        caller: The caller, as identity established them.
         is_encrypted: The transport between peer and gateway was TLS.
         is_loopback: The peer is on this machine, so nothing crossed a network.
-        facts: What intake derived so far; the empty facts at `Stage.OPEN` lower nothing.
-        settings: The weights; the defaults when None.
+        facts: What intake found out so far; the empty facts of `Stage.OPEN` lower nothing.
+        settings: The weights; the default ones when None.
     """
     weights = settings or TrustSettings()
     weighed = {
@@ -56,8 +58,9 @@ def assess(
         TrustFactor.UNCERTAIN_READING: _for_reading(facts.lowest_confidence, weights.certain_confidence),
         TrustFactor.ALARMING_LABEL: _for_labels(facts, weights),
     }
-    factors = tuple((name.value, round(factor, 4)) for name, factor in weighed.items() if factor < 1)
-    return Trust(score=round(math.prod(factor for _, factor in factors), 4), factors=factors)
+    rounded = ((name.value, round(factor, _DECIMALS)) for name, factor in weighed.items())
+    factors = tuple((name, factor) for name, factor in rounded if factor < 1)
+    return Trust(score=round(math.prod(factor for _, factor in factors), _DECIMALS), factors=factors)
 
 
 def _for_credentials(caller: Caller, weights: TrustSettings) -> float:
@@ -80,5 +83,5 @@ def _for_labels(facts: InputFacts, weights: TrustSettings) -> float:
 
 
 def _share(value: float) -> float:
-    """Clamp to [0, 1]; NaN is 0, so that a broken score never raises trust."""
-    return 0.0 if math.isnan(value) else min(1.0, max(0.0, value))
+    """Clamp to [0, 1]; NaN and the infinities are 0, so that a broken score never raises trust."""
+    return min(1.0, max(0.0, value)) if math.isfinite(value) else 0.0

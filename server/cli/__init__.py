@@ -1,5 +1,18 @@
 """The command line: `headworks`. Its client half needs the base install only."""
 
-from headworks.server.cli.app import main, run
+import signal
+import sys
 
-__all__ = ["main", "run"]
+from headworks.server.cli.streams import mend_streams
+
+
+def main() -> None:
+    """Run the command line and leave with its exit code. What it needs is imported here, which Ctrl-C may end too."""
+    mend_streams()
+    try:
+        from headworks.server.cli.app import run
+
+        code = run(sys.argv[1:])
+    except KeyboardInterrupt:
+        code = 128 + signal.SIGINT  # as shells count, and `mistake.INTERRUPTED`
+    sys.exit(code)

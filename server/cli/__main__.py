@@ -1,5 +1,5 @@
-"""`python -m headworks.server.cli`, for where the script is not on the path."""
+"""Run the command line as `python -m headworks.server.cli`, where the script is not on the path."""
 
-from headworks.server.cli.app import main
+from headworks.server.cli import main
 
 main()

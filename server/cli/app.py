@@ -1,6 +1,6 @@
 """The commands, and the border at which every mistake becomes one sentence."""
 
-import os
+import errno
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -13,10 +13,12 @@ from headworks.server.cli.mistake import FAILED, INTERRUPTED, USAGE, Mistake
 from headworks.server.cli.models_commands import models
 from headworks.server.cli.render import printable
 from headworks.server.cli.serve_command import serve
+from headworks.server.cli.streams import drop_output
 from headworks.server.cli.turn_commands import ask, demo, normalize
 
 _USAGE_ERROR = cast(type[Exception], typer.BadParameter.__mro__[2])
-"""ClickException; newer typer carries a click of its own, so the class cannot be named by its module."""
+"""This is click's ClickException. Newer versions of typer carry a click of their own, so no import finds it in all."""
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 app = typer.Typer(
     name="headworks",
@@ -50,26 +52,24 @@ def headworks(
     """The streaming front door of a language model: voice, images, tables and text over one gRPC stream."""
 
 
-def main() -> None:
-    """Run the command line and leave with its exit code."""
-    sys.exit(run(sys.argv[1:]))
-
-
 def run(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code: 0, 1 (it failed), 2 (it was wrong) or 130 (Ctrl-C)."""
     try:
         code = app(list(arguments), prog_name="headworks", standalone_mode=False)
+        sys.stdout.flush()
     except Mistake as error:
         return _say(str(error), error.exit_code)
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output has had enough; what is still buffered has nowhere to go.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        drop_output()  # whoever read it has had enough
         return FAILED
     except _USAGE_ERROR as error:
         return _say_usage(error)
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in _FULL:
+            drop_output()
+            return _say(f"No more can be written ({error.strerror}); make room, and run it again.", FAILED)
         if "--traceback" in arguments:
             raise
         what = f"{type(error).__name__}: {error}"

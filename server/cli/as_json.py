@@ -1,4 +1,4 @@
-"""Values as JSON: one object a line, enums as their words, paths as text."""
+"""Values as JSON: one object per line, enums as their words, paths as text."""
 
 import dataclasses
 import json
@@ -13,11 +13,11 @@ from headworks.intake.finding import Heard, Read, Seen
 from headworks.server.turn.steps import Accepted, Delta, Event, Finished, Found, Judgement, Normalized
 
 _CONTROL = re.compile(r"[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""What JSON itself does not escape of `render.printable`'s."""
+"""Characters that could steer a terminal, as in `render.printable`, and that JSON does not escape itself."""
 
 
 def print_json(value: Mapping[str, Any]) -> None:
-    """Write one line to standard output, at once; what could steer a terminal is escaped, the rest is readable."""
+    """Write one line to standard output and flush it. Characters that could steer a terminal are escaped."""
     text = json.dumps(_plain(value), ensure_ascii=False)
     sys.stdout.write(_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
     sys.stdout.flush()
@@ -52,7 +52,7 @@ def event_fields(event: Event) -> dict[str, Any]:
 
 
 def normalized_fields(normalized: Normalized) -> dict[str, Any]:
-    """Return what Normalize gave."""
+    """Return the outcome of a normalisation, with its name under "event"."""
     return {
         "event": "normalized",
         "turn_id": normalized.turn_id,
@@ -63,14 +63,14 @@ def normalized_fields(normalized: Normalized) -> dict[str, Any]:
 
 
 def verdict_fields(judgement: Judgement) -> dict[str, Any]:
-    """Return a verdict with its trust; which judge answered does not go over the wire."""
+    """Return a verdict with its trust, but without the judge's name, which the wire does not carry."""
     fields: dict[str, Any] = _plain(judgement.verdict)
     fields.pop("judge")
     return {**fields, "trust": {"score": judgement.trust.score, "factors": dict(judgement.trust.factors)}}
 
 
 def tokens_per_second(finished: Finished) -> float | None:
-    """Return the rate between the first token and the last; None for fewer than two."""
+    """Return the rate from the first token to the last; None when there are fewer than two."""
     seconds, tokens = finished.timings.generation, finished.usage.output_tokens
     return (tokens - 1) / seconds if tokens > 1 and seconds > 0 else None
 

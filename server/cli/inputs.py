@@ -1,53 +1,60 @@
-"""Files on the command line: checked before anything is sent, then read in pieces."""
+"""The parts that a command line names. They are checked before anything is sent, then read in pieces."""
 
 import asyncio
+import re
 import wave
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
 
 from headworks.intake.span import Modality
-from headworks.intake.voice.form import AudioEncoding, VoiceForm
+from headworks.intake.voice.encoding import AudioEncoding, VoiceForm
 from headworks.server.cli.mistake import Mistake
+from headworks.server.cli.source import Source, check_read_once, look, pieces
 from headworks.server.turn.steps import Chunk
 
-CHUNK_BYTES = 64 * 1024
-"""Of one message; the contract's "64 KiB and less keep the stream lively"."""
 MAX_TEXT_BYTES = 64 * 1024
-"""Of one text message, from the contract."""
+"""Bytes of one text message, from the contract."""
 MIC_CHUNK_SECONDS = 0.1
-"""What a microphone hands over at a time."""
+"""Length of sound that a microphone hands over at a time."""
 _MIC_RATES = range(8_000, 192_001)
-_KINDS = {
-    Modality.VOICE: ("--audio", "WAV, FLAC, OGG or MP3", (".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3")),
-    Modality.IMAGE: ("--image", "PNG, JPEG or WebP", (".png", ".jpg", ".jpeg", ".webp")),
-    Modality.TABLE: ("--table", "CSV or Parquet", (".csv", ".parquet", ".pq")),
+_OPTIONS = {Modality.VOICE: "--audio", Modality.IMAGE: "--image", Modality.TABLE: "--table"}
+_SIGNS = {
+    "a FLAC file": (Modality.VOICE, re.compile(rb"fLaC")),
+    "an Ogg file": (Modality.VOICE, re.compile(rb"OggS")),
+    "a WAV file": (Modality.VOICE, re.compile(rb"RIFF....WAVE", re.DOTALL)),
+    "an MP3 file": (Modality.VOICE, re.compile(rb"ID3[\x02-\x04]")),
+    "a PNG picture": (Modality.IMAGE, re.compile(rb"\x89PNG\r\n\x1a\n")),
+    "a JPEG picture": (Modality.IMAGE, re.compile(rb"\xff\xd8\xff")),
+    "a WebP picture": (Modality.IMAGE, re.compile(rb"RIFF....WEBP", re.DOTALL)),
+    "a Parquet file": (Modality.TABLE, re.compile(rb"PAR1")),
 }
+"""First bytes that fit one option only. The server judges all others by their bytes; a file's name decides nothing."""
 _CONVERT = "convert it with: ffmpeg -i {} -ac 1 -c:a pcm_s16le mono.wav"
 
-Progress = Callable[[str, int, int], None]
-"""(what is being sent, bytes so far, bytes in all)."""
+Progress = Callable[[str, int, int | None], None]
+"""It takes what is being sent, the bytes sent so far, and the bytes in all (None for a stream)."""
 
 
 @dataclass(frozen=True, slots=True)
 class FilePart:
-    """A file that is sent whole."""
+    """A file or a stream that is sent to its end."""
 
     modality: Modality
-    path: Path
-    size_bytes: int
+    source: Source
 
 
 @dataclass(frozen=True, slots=True)
 class TextPart:
-    """What was typed."""
+    """A question that was typed."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class MicPart:
-    """A WAV file sent at the pace at which it was spoken."""
+    """A WAV file that is sent at the pace at which it was spoken."""
 
     path: Path
     sample_rate_hertz: int
@@ -65,7 +72,7 @@ Part = FilePart | TextPart | MicPart
 def gather(
     question: str | None, audio: Sequence[Path], image: Sequence[Path], table: Sequence[Path], mic: Path | None
 ) -> tuple[Part, ...]:
-    """Check everything and put it in the order in which it is sent: what the question is about comes first.
+    """Check all parts and put them in the order of sending: first what the question is about, then the question.
 
     Raises:
         Mistake: the first thing that is wrong.
@@ -75,6 +82,7 @@ def gather(
     parts: list[Part] = []
     for modality, paths in ((Modality.TABLE, table), (Modality.IMAGE, image), (Modality.VOICE, audio)):
         parts += [_file(modality, path) for path in paths]
+    check_read_once([part.source for part in parts if isinstance(part, FilePart)])
     if question is not None:
         parts.append(_text(question))
     if mic is not None:
@@ -85,7 +93,7 @@ def gather(
 
 
 def voice_setup(parts: Sequence[Part]) -> VoiceForm:
-    """Return how the turn's audio is sent; a microphone asks for partial transcripts."""
+    """Return the form in which the turn's audio is sent; partial transcripts are asked for."""
     for part in parts:
         if isinstance(part, MicPart):
             return VoiceForm(AudioEncoding.LINEAR16, part.sample_rate_hertz, has_partials=True)
@@ -105,48 +113,29 @@ async def chunks(parts: Sequence[Part], progress: Progress) -> AsyncGenerator[Ch
                     yield chunk
             case FilePart():
                 sent = 0
-                for chunk in _file_chunks(part):
+                async for chunk in _file_chunks(part):
                     yield chunk
                     sent += len(chunk.data)
-                    progress(part.path.name, sent, part.size_bytes)
+                    progress(part.source.name, sent, sent if chunk.is_last else part.source.size_bytes)
             case MicPart():
                 start = asyncio.get_running_loop().time()
                 for chunk, end_seconds in _mic_chunks(part):
-                    # A microphone hands over what was spoken, so each piece leaves when its last sample would be.
+                    # A microphone hands over what was spoken, so a piece leaves when its last sample would be spoken.
                     await asyncio.sleep(start + end_seconds - asyncio.get_running_loop().time())
                     yield chunk
                     progress(f"{part.path.name} (spoken)", round(end_seconds * 1000), round(part.seconds * 1000))
 
 
-def check_file(path: Path) -> int:
-    """Return a file's size.
-
-    Raises:
-        Mistake: it is missing, no file, empty or unreadable.
-    """
-    if path.is_dir():
-        raise Mistake(f"{path} is a folder; name a file in it.")
-    try:
-        with path.open("rb") as file:
-            file.read(1)
-            size = path.stat().st_size
-    except FileNotFoundError as error:
-        raise Mistake(f"There is no file {path}; check the path.") from error
-    except OSError as error:
-        raise Mistake(f"{path} cannot be read ({error.strerror}); check its permissions.") from error
-    if size == 0:
-        raise Mistake(f"{path} is empty; name a file with something in it.")
-    return size
-
-
 def _file(modality: Modality, path: Path) -> FilePart:
-    size = check_file(path)
-    option, forms, suffixes = _KINDS[modality]
-    if path.suffix.lower() not in suffixes:
-        right = next((one for one, _, known in _KINDS.values() if path.suffix.lower() in known), None)
-        advice = f"give it with {right}" if right else f"name one that ends in {', '.join(suffixes)}"
-        raise Mistake(f"{option} takes {forms}, which {path.name} does not look like; {advice}.")
-    return FilePart(modality, path, size)
+    source = look(path)
+    _check_kind(modality, source.name, source.head)
+    return FilePart(modality, source)
+
+
+def _check_kind(modality: Modality, name: str, head: bytes) -> None:
+    for what, (right, sign) in _SIGNS.items():
+        if right is not modality and sign.match(head):
+            raise Mistake(f"{name} is {what}; give it with {_OPTIONS[right]}, not {_OPTIONS[modality]}.")
 
 
 def _text(question: str) -> TextPart:
@@ -160,7 +149,8 @@ def _text(question: str) -> TextPart:
 
 
 def _mic(path: Path) -> MicPart:
-    check_file(path)
+    if look(path).size_bytes is None:
+        raise Mistake("--mic takes a file, whose length is known; give a pipe with --audio.")
     try:
         with path.open("rb") as file, wave.open(file) as reader:
             width, channels = reader.getsampwidth(), reader.getnchannels()
@@ -190,16 +180,17 @@ def _text_chunks(text: str) -> Iterator[Chunk]:
     yield Chunk(Modality.TEXT, data[start:], is_last=True)
 
 
-def _file_chunks(part: FilePart) -> Iterator[Chunk]:
-    try:
-        with part.path.open("rb") as file:
-            data = file.read(CHUNK_BYTES)
-            while data:
-                following = file.read(CHUNK_BYTES)
-                yield Chunk(part.modality, data, is_last=not following)
-                data = following
-    except OSError as error:
-        raise Mistake(f"{part.path} cannot be read any more ({error.strerror}); try again.") from error
+async def _file_chunks(part: FilePart) -> AsyncGenerator[Chunk, None]:
+    """Cut a file into messages. One piece is held back, because the last message must be marked as the last."""
+    held = b""
+    async with aclosing(pieces(part.source)) as reading:
+        async for data in reading:
+            if held:
+                yield Chunk(part.modality, held, is_last=False)
+            else:
+                _check_kind(part.modality, part.source.name, data)
+            held = data
+    yield Chunk(part.modality, held, is_last=True)
 
 
 def _mic_chunks(part: MicPart) -> Iterator[tuple[Chunk, float]]:

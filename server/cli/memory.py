@@ -12,12 +12,12 @@ _PROC = Path("/proc")
 _CORE = "EngineCore"
 """vLLM's core process names itself so."""
 _SMALL_BYTES = 32_000_000
-"""Children under this (Python's resource tracker) are left out."""
+"""Smaller children, such as Python's resource tracker, are left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessMemory:
-    """One process."""
+    """The memory of one process."""
 
     name: str
     """"gateway", "vLLM core", or the child's own name."""
@@ -30,7 +30,7 @@ def memory_of(pid: int) -> list[ProcessMemory]:
     """Return the process itself first, then its descendants, the largest first.
 
     Raises:
-        Mistake: no /proc, or the process has ended.
+        Mistake: there is no /proc, or the process has ended.
     """
     statuses = _statuses()
     if pid not in statuses:

@@ -1,4 +1,4 @@
-"""What the person at the keyboard is told when something is wrong: one sentence that says what to do."""
+"""The one sentence that people are told when something is wrong; it says what to do."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ INTERRUPTED = 130
 
 
 class Mistake(Exception):
-    """One sentence for standard error, and the exit code."""
+    """It carries one sentence for standard error, and the exit code."""
 
     def __init__(self, sentence: str, exit_code: int = USAGE) -> None:
         super().__init__(sentence)

@@ -1,4 +1,4 @@
-"""`models pull`, `models list` and `models verify`: the model store."""
+"""The commands on the model store: `models pull`, `models list` and `models verify`."""
 
 from typing import Annotated
 
@@ -12,7 +12,7 @@ from headworks.intake.models.store import ModelKind, ModelStore, StoredModel
 from headworks.server.cli import options
 from headworks.server.cli.as_json import print_json
 from headworks.server.cli.mistake import FAILED, Mistake, needs_extra
-from headworks.server.cli.render import grid, out
+from headworks.server.cli.render import grid, is_screen, out
 
 PULL_EXTRA = "server,cpu,models"
 
@@ -26,17 +26,24 @@ def pull(
     language: Annotated[
         str | None,
         typer.Option(
-            "--language", help="A Hugging Face id, as Qwen/Qwen2.5-1.5B-Instruct; by default the packaged SmolLM2."
+            "--language",
+            metavar="ID",
+            help="A Hugging Face id, as Qwen/Qwen2.5-1.5B-Instruct; by default the packaged SmolLM2.",
         ),
     ] = None,
     whisper: Annotated[
         str | None,
-        typer.Option("--whisper", help="An official Whisper, as base or small.en; by default the packaged tiny.en."),
+        typer.Option(
+            "--whisper",
+            metavar="NAME",
+            help="An official Whisper, as base or small.en; by default the packaged tiny.en.",
+        ),
     ] = None,
     clip: Annotated[
         str | None,
         typer.Option(
             "--clip",
+            metavar="NAME",
             help="An OpenCLIP model for labels, as ViT-L-14 or ViT-L-14:TAG; by default the small one that ships.",
         ),
     ] = None,
@@ -46,9 +53,9 @@ def pull(
     ] = [],  # noqa: B006  # typer copies it
     is_json: options.Json = False,
 ) -> None:
-    """Build the models that are not in the store yet. May be interrupted and run again.
+    """Build the models that are not in the store yet. It may be interrupted and run again.
 
-    Without options everything comes out of installed packages, and no network is asked.
+    Without options all models come out of installed packages, and no network is used.
     """
     with needs_extra(PULL_EXTRA):
         from headworks.intake.build.pull import PullChoice
@@ -104,7 +111,7 @@ def list_models(store: options.Store = None, config: options.Config = None, is_j
 
 @models.command()
 def verify(store: options.Store = None, config: options.Config = None, is_json: options.Json = False) -> None:
-    """Compare the SHA-256 of every file in the store with its manifest; exit code 1 when one differs."""
+    """Compare the SHA-256 of every file in the store with its manifest. The exit code is 1 when one differs."""
     place = ModelStore(options.store_folder(store, config))
     _reading(place)
     damaged = checked = 0
@@ -145,7 +152,7 @@ def _reading(place: ModelStore) -> list[tuple[StoredModel, Manifest]]:
 
 
 class _TextPull:
-    """One bar a model on a terminal, one line a step in a pipe."""
+    """It shows one bar per model on a terminal, and one line per step in a pipe."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -158,7 +165,7 @@ class _TextPull:
             TextColumn("{task.fields[step]}", style="dim"),
             TimeElapsedColumn(),
             console=console,
-            disable=not console.is_terminal,
+            disable=not is_screen(console),
         )
 
     def __enter__(self) -> "_TextPull":
@@ -180,7 +187,7 @@ class _TextPull:
 
     def advanced(self, kind: ModelKind, name: str, step: str, done: int, total: int) -> None:
         """See `PullObserver`."""
-        if self._console.is_terminal and self._task is not None:
+        if is_screen(self._console) and self._task is not None:
             self._bars.update(self._task, completed=done, total=total, step=step)
         elif step != self._last_step:
             self._console.print(f"{kind:<10} {name}: {step}", soft_wrap=True)
@@ -194,7 +201,7 @@ class _TextPull:
 
 
 class _JsonPull:
-    """One line a fact."""
+    """It prints one JSON object per fact."""
 
     def kept(self, kind: ModelKind, name: str) -> None:
         """See `PullObserver`."""

@@ -1,4 +1,4 @@
-"""Options that several commands share, with their help: unit, default, and what they are for."""
+"""Options that several commands share. The help of each says what it is for, its unit and its default."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,31 +6,33 @@ from typing import Annotated
 
 import typer
 
+from headworks.intake.errors import NoHome
+from headworks.intake.models.store import DEFAULT_ROOT, at_home
 from headworks.server.cli.mistake import Mistake, needs_extra
+from headworks.server.cli.source import path_of
 from headworks.server.client.client import HeadworksClient
 
 DEFAULT_TARGET = "127.0.0.1:50051"
-DEFAULT_STORE = Path("~/.headworks/models")
-"""The same as `settings.ModelSettings.store`, which the base install cannot import."""
 STORE_VARIABLE = "HEADWORKS_MODELS__STORE"
 
 Question = Annotated[str | None, typer.Argument(help="The question as text; it is sent after the files.")]
+_MANY = "may be given several times, - is standard input."
 Audio = Annotated[
     list[Path],
-    typer.Option("--audio", metavar="FILE", help="A WAV, FLAC, OGG or MP3 file; may be given several times."),
+    typer.Option("--audio", metavar="FILE", parser=path_of, help=f"A WAV, FLAC, OGG or MP3 file; {_MANY}"),
 ]
 Image = Annotated[
-    list[Path], typer.Option("--image", metavar="FILE", help="A PNG, JPEG or WebP file; may be given several times.")
+    list[Path], typer.Option("--image", metavar="FILE", parser=path_of, help=f"A PNG, JPEG or WebP file; {_MANY}")
 ]
 Table = Annotated[
-    list[Path], typer.Option("--table", metavar="FILE", help="A CSV or Parquet file; may be given several times.")
+    list[Path], typer.Option("--table", metavar="FILE", parser=path_of, help=f"A CSV or Parquet file; {_MANY}")
 ]
 Mic = Annotated[
     Path | None,
     typer.Option(
         "--mic",
         metavar="FILE",
-        help="A 16-bit mono WAV file, streamed as a microphone would: at the pace at which it was spoken.",
+        help="A 16-bit mono WAV file, sent as a microphone would send it: at the pace at which it was spoken.",
     ),
 ]
 Model = Annotated[
@@ -41,7 +43,7 @@ Instructions = Annotated[
     typer.Option(
         "--instructions",
         metavar="TEXT",
-        help="Standing instructions for the model, at most 4,096 bytes; none by default.",
+        help="Instructions for the model that hold for the whole turn, at most 4,096 bytes; none by default.",
     ),
 ]
 Purpose = Annotated[
@@ -49,13 +51,16 @@ Purpose = Annotated[
     typer.Option(
         "--purpose",
         metavar="TEXT",
-        help="What the turn is for, at most 64 bytes; a claim that policy may read. None by default.",
+        help="What the turn is for, at most 64 bytes; policy may read it, and cannot check it. None by default.",
     ),
 ]
 MaxTokens = Annotated[
     int,
     typer.Option(
-        "--max-tokens", metavar="COUNT", min=0, help="Ceiling of the answer in tokens; 0 is the server's default."
+        "--max-tokens",
+        metavar="COUNT",
+        min=0,
+        help="The most tokens that the answer may have; 0 is the server's default.",
     ),
 ]
 Temperature = Annotated[
@@ -74,7 +79,8 @@ ApiKey = Annotated[
         metavar="KEY",
         envvar="HEADWORKS_API_KEY",
         show_default=False,
-        help="Sent as a bearer token; better set in the environment. A server on this machine needs none.",
+        help="Sent as a bearer token. Other users of this machine can read a command line, so better set the variable. "
+        "A server on this machine needs no key.",
     ),
 ]
 CaFile = Annotated[
@@ -102,13 +108,21 @@ Store = Annotated[
 
 
 def store_folder(store: Path | None, config: Path | None) -> Path:
-    """Return the model store's folder as a gateway with that settings file finds it; an option or its variable wins.
+    """Return the folder of the model store that a gateway with this settings file would use.
+
+    Args:
+        store: From --store or its variable; it wins over the file.
+        config: The settings file; None for no file.
 
     Raises:
-        Mistake: a setting is wrong, or a file is named where the server's packages, which read it, are missing.
+        Mistake: it is in a home folder that this user has not, a setting is wrong, or a file is named where the
+            server's packages, which read it, are missing.
     """
     if config is None:
-        return (store or DEFAULT_STORE).expanduser()
+        try:
+            return at_home(store or DEFAULT_ROOT)
+        except NoHome as error:
+            raise Mistake(f"The store {error}, with --store.") from error
     with needs_extra("server,cpu"):
         from headworks.server.settings import SettingsError, load
     try:
@@ -119,7 +133,7 @@ def store_folder(store: Path | None, config: Path | None) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """Where and how to call."""
+    """Where to call, and how."""
 
     target: str
     api_key: str | None
@@ -128,14 +142,17 @@ class Connection:
     timeout_seconds: float
 
     def open(self) -> HeadworksClient:
-        """Return a client; must be called on a running event loop.
+        """Return a client; an event loop must be running.
 
         Raises:
-            Mistake: the target or the certificate file is no good.
+            Mistake: the target, the key or the certificate file cannot be used.
         """
         host, _, port = self.target.rpartition(":")
-        if "://" not in self.target and not (host and port.isdigit() and 0 < int(port) < 65_536):
-            raise Mistake(f"--target takes host:port, not {self.target!r}; for example {DEFAULT_TARGET}.")
+        if "://" not in self.target:
+            if not (host and port.isascii() and port.isdigit() and 0 < int(port) < 65_536):
+                raise Mistake(f"--target takes host:port, not {self.target!r}; for example {DEFAULT_TARGET}.")
+            if ":" in host and not host.startswith("["):
+                raise Mistake(f"--target takes an IPv6 address in brackets, not {self.target!r}; as in [::1]:50051.")
         if self.api_key and not (self.api_key.isascii() and self.api_key.isprintable()):
             raise Mistake("The API key holds characters that no key has; copy it again.")
         try:

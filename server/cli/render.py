@@ -1,4 +1,4 @@
-"""What is printed, as rich renderables. Text that came from elsewhere loses its control characters here."""
+"""Events as rich renderables, ready to print. Text that came from elsewhere loses its control characters here."""
 
 import re
 from collections.abc import Sequence
@@ -14,18 +14,23 @@ from headworks.server.cli.as_json import tokens_per_second
 from headworks.server.turn.steps import Accepted, Finished, Judgement, Normalized
 
 PIPED_WIDTH = 100
-"""Columns when standard output is not a terminal, which would say how many it has."""
+"""Columns when standard output is no terminal; a terminal says itself how many it has."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _ROWS_SHOWN = 40
-"""Columns or printed lines of one part; --json has them all."""
+"""Columns, or printed lines, that are shown of one part; --json prints them all."""
 
 
 def out() -> Console:
     """Return a console on standard output."""
     console = Console(highlight=False, emoji=False, markup=False)
-    if not console.is_terminal:
+    if not is_screen(console):
         console.width = PIPED_WIDTH
     return console
+
+
+def is_screen(console: Console) -> bool:
+    """Whether a console can draw over what it has written. FORCE_COLOR asks for colours in a pipe, not for that."""
+    return console.file.isatty() and not console.is_dumb_terminal
 
 
 def printable(text: str) -> str:
@@ -34,7 +39,7 @@ def printable(text: str) -> str:
 
 
 def grid(*headings: str, title: str = "") -> Table:
-    """Return an empty table in the house's look; a heading that starts with ">" is right-aligned."""
+    """Return an empty table that looks like all others here; a heading that starts with ">" is right-aligned."""
     table = Table(box=box.SIMPLE_HEAD, title=title or None, title_justify="left", title_style="bold", pad_edge=False)
     for heading in headings:
         is_number = heading.startswith(">")
@@ -43,18 +48,18 @@ def grid(*headings: str, title: str = "") -> Table:
 
 
 def note(label: str, text: str | Text, style: str = "cyan") -> Text:
-    """Return one line: what it is, and what it says."""
+    """Return one line: a label, then the text."""
     return Text.assemble((f"{label:<10} ", style), text)
 
 
 def accepted(event: Accepted) -> RenderableType:
-    """Say which turn is open, and why."""
+    """Say which turn was opened, and what policy decided."""
     turn = note("turn", printable(f"{event.turn_id}, answered by {event.model}"), "bold cyan")
     return Group(turn, verdict(event.judgement))
 
 
 def verdict(judgement: Judgement) -> Text:
-    """Say what policy decided, on what trust."""
+    """Say what policy decided, and on what trust."""
     decision, trust = judgement.verdict, judgement.trust
     factors = " = " + " x ".join(f"{name} {value:.2f}" for name, value in trust.factors) if trust.factors else ""
     reasons = f"; reasons {', '.join(decision.reasons)}" if decision.reasons else ""
@@ -76,7 +81,7 @@ def verdict(judgement: Judgement) -> Text:
 
 
 def heard(finding: Heard) -> Text:
-    """Say what was said, when and how surely."""
+    """Say which words were heard, when, and how sure that is."""
     words = printable(finding.transcript) or "(nothing that could be made out)"
     where = f"  {origin(finding.origin)}, confidence {finding.confidence:.2f}"
     return note(f"heard {finding.part}", Text.assemble((words, "" if finding.is_final else "dim"), (where, "dim")))
@@ -142,7 +147,7 @@ def spans(normalized: Normalized) -> RenderableType:
 
 
 def origin(place: Origin) -> str:
-    """Say where in its part something came from."""
+    """Say from which place of its part something came."""
     match place:
         case TextOrigin(start, end):
             return f"characters {start}-{end}"

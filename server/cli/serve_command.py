@@ -1,4 +1,4 @@
-"""`serve`: the gateway itself."""
+"""The command `serve`: it runs the gateway."""
 
 from pathlib import Path
 from typing import Annotated
@@ -16,29 +16,41 @@ SERVER_EXTRA = "server,cpu"
 def serve(
     config: options.Config = None,
     host: Annotated[
-        str | None, typer.Option("--host", help="Address for gRPC; 127.0.0.1 by default, any other wants TLS and keys.")
+        str | None,
+        typer.Option(
+            "--host",
+            metavar="ADDRESS",
+            help="Address for gRPC; 127.0.0.1 by default. One that is not loopback needs TLS and keys.",
+        ),
     ] = None,
     port: Annotated[
         int | None,
-        typer.Option("--port", min=0, max=65_535, help="Port for gRPC; 50051 by default, 0 takes a free one."),
+        typer.Option(
+            "--port", metavar="PORT", min=0, max=65_535, help="Port for gRPC; 50051 by default, 0 takes a free one."
+        ),
     ] = None,
     http_port: Annotated[
         int | None,
-        typer.Option("--http-port", min=0, max=65_535, help="Port for HTTP; 8080 by default, 0 takes a free one."),
+        typer.Option(
+            "--http-port", metavar="PORT", min=0, max=65_535, help="Port for HTTP; 8080 by default, 0 takes a free one."
+        ),
     ] = None,
     engine: Annotated[
         EngineKind | None,
-        typer.Option("--engine", help="What answers; vllm by default, simulated is a timing model."),
+        typer.Option("--engine", help="What answers: vllm, the default, or simulated, a timing model."),
     ] = None,
     store: Annotated[
-        Path | None, typer.Option("--store", help="Folder of the model store; ~/.headworks/models by default.")
+        Path | None,
+        typer.Option("--store", metavar="FOLDER", help="Folder of the model store; ~/.headworks/models by default."),
     ] = None,
     language: Annotated[
         str | None,
-        typer.Option("--language", help="Name of the language model in the store; by default the one built last."),
+        typer.Option(
+            "--language", metavar="NAME", help="Name of the language model in the store; by default the one built last."
+        ),
     ] = None,
     log_level: Annotated[
-        LogLevel | None, typer.Option("--log-level", help="Least level that is logged; info by default.")
+        LogLevel | None, typer.Option("--log-level", help="The least level that is logged; info by default.")
     ] = None,
     serve_strangers_in_clear: Annotated[
         bool,
@@ -48,9 +60,10 @@ def serve(
         ),
     ] = False,
 ) -> None:
-    """Run the gateway until Ctrl-C or SIGTERM. With no options: embedded models, loopback only.
+    """Run the gateway until Ctrl-C or SIGTERM. Without options it serves the embedded models on loopback only.
 
-    The last one wins: defaults, --config, variables (HEADWORKS_RPC__PORT sets rpc.port), these options.
+    Settings come from the defaults, then --config, then variables (HEADWORKS_RPC__PORT sets rpc.port), then these
+    options; the last one wins. After the first Ctrl-C running turns may end, a second one cuts them.
     """
     with needs_extra(SERVER_EXTRA):
         from headworks.server.main import serve as run

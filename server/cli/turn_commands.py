@@ -1,4 +1,4 @@
-"""`ask`, `normalize` and `demo`: what a caller can do."""
+"""The commands of a caller: `ask`, `normalize` and `demo`."""
 
 import asyncio
 import sys
@@ -10,18 +10,20 @@ from typing import Annotated
 
 import typer
 
+from headworks.intake.voice.encoding import VoiceForm
 from headworks.server.cli import options
-from headworks.server.cli.gateway import HOST, running_gateway
+from headworks.server.cli.gateway import running_gateway
 from headworks.server.cli.inputs import Part, chunks, gather, voice_setup
-from headworks.server.cli.mistake import mistake_of
+from headworks.server.cli.mistake import Mistake, mistake_of
 from headworks.server.cli.options import DEFAULT_TARGET, Connection
 from headworks.server.cli.render import out
 from headworks.server.cli.turn_view import TurnView, view_for
 from headworks.server.client.client import CallFailed, HeadworksClient
+from headworks.server.turn.errors import BadRequest
 from headworks.server.turn.steps import Setup
 
 TIMEOUT_SECONDS = 120.0
-"""Of a turn; a small model on two cores answers within a few seconds, a big prompt may take a minute."""
+"""How long a turn may take; a small model on two cores needs a few seconds, with a big prompt a minute."""
 BIGGER_MODEL = "Qwen/Qwen2.5-1.5B-Instruct"
 DEMO_SETUP = Setup(max_output_tokens=96, purpose="demo")
 DEMO_REMARK = (
@@ -48,12 +50,12 @@ def ask(
     timeout: options.Timeout = TIMEOUT_SECONDS,
     is_json: options.Json = False,
 ) -> None:
-    """Ask a question about files, and watch the turn: transcript, labels, profile, verdict, answer, timings.
+    """Ask a question about files, and see the turn: transcript, labels, profile, verdict, answer and timings.
 
     Ctrl-C cancels the turn. For example: headworks ask "Which month was best?" --table orders.csv
     """
     parts = gather(question, audio, image, table, mic)
-    setup = Setup(model, instructions, purpose, voice_setup(parts), max_tokens, temperature)
+    setup = _setup(model, instructions, purpose, voice_setup(parts), max_tokens, temperature)
     connection = Connection(target, api_key, ca_file, tls, timeout)
     with view_for(is_json=is_json) as view:
         call(connection, lambda client: _converse(client, setup, parts, view, timeout))
@@ -75,9 +77,12 @@ def normalize(
     timeout: options.Timeout = TIMEOUT_SECONDS,
     is_json: options.Json = False,
 ) -> None:
-    """Show what intake makes of files: spans with their origin, confidence, tokens and text. No model is asked."""
+    """Show what a model would be given of files: spans with their origin, confidence, tokens and text.
+
+    No model is asked.
+    """
     parts = gather(question, audio, image, table, mic)
-    setup = Setup(model, instructions, purpose, voice_setup(parts))
+    setup = _setup(model, instructions, purpose, voice_setup(parts))
     connection = Connection(target, api_key, ca_file, tls, timeout)
     with view_for(is_json=is_json) as view:
         call(connection, lambda client: _normalize(client, setup, parts, view, timeout))
@@ -99,9 +104,10 @@ def demo(
     timeout: options.Timeout = TIMEOUT_SECONDS,
     is_json: options.Json = False,
 ) -> None:
-    """Send the demo turn: a spoken question about a table and a picture. --config is for --serve.
+    """Send the demo's turn: a spoken question about a table and a picture.
 
-    First what intake makes of it, span by span; then the turn with its verdict, answer and timings.
+    It shows first what the model will be given, span by span, then the turn with its verdict, answer and timings.
+    --config is read by the gateway that --serve starts.
     """
     with ExitStack() as held:
         gateway = held.enter_context(running_gateway(config, is_quiet=is_json)) if serve else None
@@ -112,17 +118,18 @@ def demo(
             view.say(DEMO_REMARK)
             call(connection, lambda client: _demo(client, parts, view, timeout))
         if gateway and not is_json and sys.stdin.isatty() and sys.stdout.isatty():
-            out().print(f"Still serving: gRPC on {gateway.target}, HTTP on {HOST}:{gateway.http_port}. Ctrl-C ends it.")
+            out().print(f"Still serving: gRPC on {gateway.target}, HTTP on {gateway.http}. Ctrl-C ends it.")
             gateway.wait()
+            out().print("Stopping, when its turns have ended; Ctrl-C ends it at once.")
 
 
 def demo_parts(folder: Path) -> Sequence[Part]:
-    """Return the demo's input: orders, receipt and question."""
+    """Return the demo's parts: the orders, the receipt and the question."""
     return gather(None, [folder / "question.flac"], [folder / "receipt.png"], [folder / "orders.csv"], None)
 
 
 def call(connection: Connection, body: Callable[[HeadworksClient], Awaitable[None]]) -> None:
-    """Run a call to its end. Ctrl-C cancels it first and is raised then.
+    """Run a call to its end. Ctrl-C cancels the call, and is then raised.
 
     Raises:
         Mistake: the call failed.
@@ -136,6 +143,15 @@ def call(connection: Connection, body: Callable[[HeadworksClient], Awaitable[Non
         asyncio.run(run())
     except CallFailed as error:
         raise mistake_of(error, connection.target) from error
+
+
+def _setup(
+    model: str, instructions: str, purpose: str, voice: VoiceForm, max_tokens: int = 0, temperature: float = 0.0
+) -> Setup:
+    try:
+        return Setup(model, instructions, purpose, voice, max_tokens, temperature)
+    except BadRequest as error:
+        raise Mistake(str(error)) from error
 
 
 async def _converse(

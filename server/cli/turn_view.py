@@ -1,6 +1,5 @@
-"""A turn while it runs: live on a terminal, plain lines in a pipe, or JSON lines."""
+"""What is shown of a turn while it runs: a live display on a terminal, plain lines in a pipe, or JSON lines."""
 
-from collections.abc import Callable
 from typing import Protocol, Self
 
 from rich.console import Console, Group, RenderableType
@@ -17,7 +16,7 @@ _REFRESH_PER_SECOND = 8
 
 
 class TurnView(Protocol):
-    """Hears of a turn's events in their order. Use it as a context manager."""
+    """It is told of a turn's events in their order. Use it as a context manager."""
 
     def __enter__(self) -> Self: ...
 
@@ -32,22 +31,28 @@ class TurnView(Protocol):
         ...
 
     def say(self, sentence: str) -> None:
-        """Print a remark for the reader; a program is spared it."""
+        """Print a remark for people; a view for programs leaves it out."""
         ...
 
-    def sent(self, name: str, done: int, total: int) -> None:
-        """Show how far a part is on its way."""
+    def sent(self, name: str, done: int, total: int | None) -> None:
+        """Show how far a part is on its way.
+
+        Args:
+            name: What people call the part.
+            done: Bytes sent so far, or milliseconds of what was spoken.
+            total: The same of the whole; None while nobody knows.
+        """
         ...
 
 
 class JsonView:
-    """One JSON object a line, in the order of the events."""
+    """It prints one JSON object per line, in the order of the events."""
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Nothing to let go of."""
+        """Do nothing: nothing is held."""
 
     def show(self, event: Event) -> None:
         """See `TurnView`."""
@@ -60,20 +65,20 @@ class JsonView:
     def say(self, sentence: str) -> None:
         """Say nothing."""
 
-    def sent(self, name: str, done: int, total: int) -> None:
+    def sent(self, name: str, done: int, total: int | None) -> None:
         """Say nothing."""
 
 
 class TextView:
-    """Finals scroll by and stay; partial transcripts and progress are drawn over below them, on a terminal only."""
+    """It prints what is final, line by line. On a terminal, partial transcripts and progress are redrawn below that."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, *, is_screen: bool) -> None:
         self._console = console
         self._sending: Text = Text("connecting", style="dim")
         self._partial: Text | None = None
         self._is_answering = False
         self._live: Live | None = None
-        if console.is_terminal:
+        if is_screen:
             self._live = Live(
                 get_renderable=self._below, console=console, transient=True, refresh_per_second=_REFRESH_PER_SECOND
             )
@@ -108,11 +113,14 @@ class TextView:
         """See `TurnView`."""
         self._print(Text(sentence, style="dim"))
 
-    def sent(self, name: str, done: int, total: int) -> None:
+    def sent(self, name: str, done: int, total: int | None) -> None:
         """See `TurnView`."""
-        share = f"{100 * done // total} %" if total else ""
-        is_last = done >= total
-        what = f"{name} is sent; waiting for what comes of it" if is_last else f"sending {name} {share}"
+        if total is None:
+            what = f"sending {name}, {done / 1e6:,.1f} MB so far"
+        elif done >= total:
+            what = f"{name} is sent; waiting for what comes of it"
+        else:
+            what = f"sending {name} {100 * done // total} %"
         self._sending = Text(render.printable(what), style="dim")
 
     def _found(self, finding: Finding) -> None:
@@ -151,5 +159,7 @@ class TextView:
 
 def view_for(*, is_json: bool) -> TurnView:
     """Return the view that the command line asks for."""
-    makers: dict[bool, Callable[[], TurnView]] = {True: JsonView, False: lambda: TextView(render.out())}
-    return makers[is_json]()
+    if is_json:
+        return JsonView()
+    console = render.out()
+    return TextView(console, is_screen=render.is_screen(console))

@@ -4,7 +4,7 @@ from google.protobuf.duration_pb2 import Duration
 
 from headworks.intake.finding import Column, Heard, Label, Read, Seen, TableProfile, TextLine
 from headworks.intake.span import AudioOrigin, ImageOrigin, Modality, Origin, Span, TableOrigin, TextOrigin
-from headworks.intake.voice.form import AudioEncoding
+from headworks.intake.voice.encoding import AudioEncoding
 from headworks.policy.trust.assess import Trust
 from headworks.policy.verdict import Obligations, Verdict
 from headworks.server.engine.engine import FinishReason

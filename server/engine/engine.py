@@ -65,18 +65,8 @@ class Engine(Protocol):
     """Makes answers. One object serves all turns, from `start` until it dies or is closed."""
 
     @property
-    def model(self) -> str:
-        """The served model's name."""
-        ...
-
-    @property
     def max_model_tokens(self) -> int:
         """Prompt and answer together; an answer that reaches it ends there with `LENGTH`."""
-        ...
-
-    @property
-    def max_model_tokens_setting(self) -> str:
-        """The setting that holds it, as in the settings file ("engine.vllm.max_model_tokens")."""
         ...
 
     async def start(self) -> None:

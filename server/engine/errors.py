@@ -1,4 +1,4 @@
-"""What can go wrong in an engine."""
+"""The errors of an engine, named for what is wrong."""
 
 
 class EngineError(Exception):

@@ -13,8 +13,7 @@ from headworks.server.engine.settings import SimulatedSettings
 class SimulatedEngine:
     """Answers every turn with the same tokens, over and over."""
 
-    def __init__(self, model: str, token_ids: tuple[int, ...], settings: SimulatedSettings, clock: Clock) -> None:
-        self._model = model
+    def __init__(self, token_ids: tuple[int, ...], settings: SimulatedSettings, clock: Clock) -> None:
         self._token_ids = token_ids
         self._settings = settings
         self._clock = clock
@@ -24,16 +23,8 @@ class SimulatedEngine:
         self._waiting = 0
 
     @property
-    def model(self) -> str:
-        return self._model
-
-    @property
     def max_model_tokens(self) -> int:
         return self._settings.max_model_tokens
-
-    @property
-    def max_model_tokens_setting(self) -> str:
-        return "engine.simulated.max_model_tokens"
 
     async def start(self) -> None:
         """Nothing to load."""

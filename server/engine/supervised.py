@@ -52,16 +52,8 @@ class SupervisedEngine:
         """When the engine should take turns again, once its restart has begun."""
 
     @property
-    def model(self) -> str:
-        return self._engine.model
-
-    @property
     def max_model_tokens(self) -> int:
         return self._engine.max_model_tokens
-
-    @property
-    def max_model_tokens_setting(self) -> str:
-        return self._engine.max_model_tokens_setting
 
     async def start(self) -> None:
         began = self._clock.now()

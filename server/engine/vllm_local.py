@@ -1,8 +1,10 @@
 """vLLM in this process: AsyncLLM, fed through StreamingInput while the input is still arriving."""
 
 import asyncio
+import functools
 import multiprocessing
 import os
+import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -82,16 +84,8 @@ class VllmEngine:
         self._stats: SchedulerStats | None = None
 
     @property
-    def model(self) -> str:
-        return self._model
-
-    @property
     def max_model_tokens(self) -> int:
         return self._settings.max_model_tokens
-
-    @property
-    def max_model_tokens_setting(self) -> str:
-        return "engine.vllm.max_model_tokens"
 
     async def start(self) -> None:
         self._opening = asyncio.ensure_future(asyncio.to_thread(self._open))
@@ -290,9 +284,23 @@ def _nothing(timeout: float | None = None) -> None:
     """Take the place of a shutdown that was done."""
 
 
+@functools.cache
+def _temporary_home() -> "tempfile.TemporaryDirectory[str] | None":
+    """Return a folder for caches where the user has no home that can be written: one for this process, gone at its end.
+
+    Without one, as for the user ids that OpenShift gives, vLLM makes a folder named "~" where the gateway was started.
+    """
+    home = os.path.expanduser("~")  # Path raises where there is none
+    if home != "~" and os.access(home, os.W_OK):
+        return None
+    return tempfile.TemporaryDirectory(prefix="headworks-home-")
+
+
 def _process_environment(settings: VllmSettings) -> dict[str, str]:
-    """What vLLM reads from the environment and from nowhere else."""
+    """Return what vLLM reads from the environment and from nowhere else."""
+    home = _temporary_home()
     return {
+        **({"HOME": home.name} if home else {}),
         "HF_HUB_OFFLINE": "1",
         "VLLM_CONFIGURE_LOGGING": os.environ.get("VLLM_CONFIGURE_LOGGING", "0"),
         "VLLM_CPU_KVCACHE_SPACE": str(settings.cpu_cache_gibibytes),

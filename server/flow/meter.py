@@ -1,6 +1,8 @@
 """What each tenant has spent, and whether it may spend more this minute."""
 
 from collections import OrderedDict
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from headworks.policy.verdict import Obligations
@@ -12,7 +14,7 @@ _MINUTE_SECONDS = 60.0
 
 @dataclass(slots=True)
 class _Bucket:
-    """A token bucket that refills evenly and may be overdrawn by what a running turn still spends."""
+    """A token bucket that refills evenly. One turn may overdraw it by what it spends itself."""
 
     level: float
     at: float
@@ -36,6 +38,41 @@ class _Account:
     totals: TenantTotals = field(default_factory=TenantTotals)
     turns: _Bucket | None = None
     tokens: _Bucket | None = None
+    reserved: int = 0
+    """Tokens that running turns may still answer with."""
+
+
+class Spending:
+    """What one running turn spends. Input is charged as it is fed, output when the turn ends."""
+
+    def __init__(self, account: _Account, per_minute: int | None, reserved: int) -> None:
+        self._account = account
+        self._per_minute = per_minute
+        self._reserved = reserved
+
+    def charge_input(self, tokens: int) -> None:
+        """Charge tokens of the prompt.
+
+        Raises:
+            TooMany: the tenant's minute is used up, by what was charged and by what other turns have reserved.
+        """
+        if self._per_minute is not None and self._account.tokens is not None:
+            others = self._account.reserved - self._reserved
+            _require(self._account.tokens, 0.0, others, "tokens_per_minute", self._per_minute)
+            self._account.tokens.level -= tokens
+        self._account.totals.input_tokens += tokens
+
+    def charge_output(self, tokens: int) -> None:
+        """Charge the whole answer, as far as it came. Called once, however the turn ends."""
+        if self._account.tokens is not None:
+            self._account.tokens.level -= tokens
+        self._account.totals.output_tokens += tokens
+
+    def remaining(self, output_tokens: int) -> int | None:
+        """Return the tokens left this minute once the answer is charged, never below 0; None without a rate."""
+        if self._per_minute is None or self._account.tokens is None:
+            return None
+        return max(0, int(self._account.tokens.level) - output_tokens)
 
 
 class Meter:
@@ -50,38 +87,41 @@ class Meter:
         """Count one turn.
 
         Raises:
-            TooMany: the tenant's minute is used up; says when there is room again.
+            TooMany: the tenant's minute is used up or reserved; says when there is room again.
         """
         account = self._account(tenant)
-        if (limit := obligations.tokens_per_minute) is not None:
-            account.tokens = self._refilled(account.tokens, limit)
-            _require(account.tokens, 0.0, "tokens_per_minute", limit)
+        self._require_tokens(account, obligations)
         if (limit := obligations.turns_per_minute) is not None:
             account.turns = self._refilled(account.turns, limit)
-            _require(account.turns, 1.0, "turns_per_minute", limit)
+            _require(account.turns, 1.0, 0, "turns_per_minute", limit)
             account.turns.level -= 1
         account.totals.turns += 1
 
-    def book(self, tenant: str, *, input_tokens: int = 0, output_tokens: int = 0) -> None:
-        """Add tokens that were used, however the turn ends."""
-        account = self._account(tenant)
-        account.totals.input_tokens += input_tokens
-        account.totals.output_tokens += output_tokens
-        if account.tokens is not None:
-            account.tokens.level -= input_tokens + output_tokens
+    @contextmanager
+    def reserve(self, tenant: str, obligations: Obligations, tokens: int) -> Generator[Spending, None, None]:
+        """Keep an answer's ceiling aside for the length of the block, in which the turn runs.
 
-    def remaining(self, tenant: str, obligations: Obligations) -> int | None:
-        """Return the tokens left this minute, never below 0; None without such an obligation."""
-        limit = obligations.tokens_per_minute
-        if limit is None:
-            return None
+        So a tenant whose turns start together overdraws its minute by at most what one of them may spend.
+
+        Raises:
+            TooMany: the tenant's minute is used up or reserved.
+        """
         account = self._account(tenant)
-        account.tokens = self._refilled(account.tokens, limit)
-        return max(0, int(account.tokens.level))
+        self._require_tokens(account, obligations)
+        account.reserved += tokens
+        try:
+            yield Spending(account, obligations.tokens_per_minute, tokens)
+        finally:
+            account.reserved -= tokens
 
     def totals(self, tenant: str) -> TenantTotals:
         """Return the tenant's line; it changes as more is booked."""
         return self._account(tenant).totals
+
+    def _require_tokens(self, account: _Account, obligations: Obligations) -> None:
+        if (limit := obligations.tokens_per_minute) is not None:
+            account.tokens = self._refilled(account.tokens, limit)
+            _require(account.tokens, 0.0, account.reserved, "tokens_per_minute", limit)
 
     def _refilled(self, bucket: _Bucket | None, per_minute: int) -> _Bucket:
         now = self._clock.now()
@@ -98,7 +138,8 @@ class Meter:
         return account
 
 
-def _require(bucket: _Bucket, needed: float, name: str, per_minute: int) -> None:
-    if bucket.level < needed or bucket.level <= 0:
-        missing = max(needed, 1.0) - bucket.level
+def _require(bucket: _Bucket, needed: float, reserved: int, name: str, per_minute: int) -> None:
+    level = bucket.level - reserved
+    if level < needed or level <= 0:
+        missing = max(needed, 1.0) - level
         raise TooMany(f"obligations.{name}", per_minute, missing * _MINUTE_SECONDS / max(per_minute, 1))

@@ -1,10 +1,9 @@
-"""GraphQL's port to turns, over the turn runner."""
+"""The graph's port to turns, over the turn runner."""
 
 from collections.abc import AsyncIterator
 
 from headworks.graphql.turn.port import Failed, Finished, Refused, TurnOutcome, TurnRequest
 from headworks.intake.span import Modality
-from headworks.policy.identity.caller import Caller
 from headworks.server.status import status_of
 from headworks.server.turn import steps
 from headworks.server.turn.errors import TurnRefused
@@ -13,22 +12,15 @@ from headworks.server.visit.visit import Visit
 
 
 class RunnerTurns:
-    """Whole turns of text, by the same runner as gRPC's."""
+    """Runs the turns of one visit: whole turns of text, by the runner that gRPC uses too."""
 
-    def __init__(self, runner: TurnRunner, *, is_encrypted: bool, is_loopback: bool) -> None:
-        """Run turns.
-
-        Args:
-            is_encrypted: HTTP is served over TLS.
-            is_loopback: HTTP listens on loopback only, so every peer is on this machine.
-        """
+    def __init__(self, runner: TurnRunner, visit: Visit) -> None:
         self._runner = runner
-        self._is_encrypted = is_encrypted
-        self._is_loopback = is_loopback
+        self._visit = visit
 
-    async def run(self, caller: Caller, turn: TurnRequest) -> TurnOutcome:
+    async def run(self, turn: TurnRequest) -> TurnOutcome:
+        """See `Turns`."""
         turn_id = new_turn_id()
-        visit = Visit(caller, is_encrypted=self._is_encrypted, is_loopback=self._is_loopback)
         text: list[str] = []
         ends: list[steps.Finished] = []
 
@@ -40,7 +32,7 @@ class RunnerTurns:
                     ends.append(event)
 
         try:
-            await self._runner.converse(visit, _steps(turn), sink, turn_id=turn_id)
+            await self._runner.converse(self._visit, _steps(turn), sink, turn_id=turn_id)
         except TurnRefused as error:
             return Refused(error.verdict.decision_id, error.verdict.reasons)
         except Exception as error:

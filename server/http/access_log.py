@@ -1,4 +1,4 @@
-"""An observer that writes one JSON line a request, for when nothing else watches."""
+"""An observer that writes one JSON line per request, for when nothing else watches."""
 
 import json
 import logging
@@ -9,7 +9,7 @@ LOGGER = "headworks.http"
 
 
 class AccessLog:
-    """Notes requests and faults in the log; ids, codes and durations only. Also a `GraphqlObserver`."""
+    """Writes requests and faults to the log: ids, codes and durations only. It is a `GraphqlObserver` as well."""
 
     def __init__(self, logger: logging.Logger | None = None) -> None:
         self._logger = logger or logging.getLogger(LOGGER)

@@ -1,4 +1,4 @@
-"""The routes."""
+"""The HTTP application: which path is answered by what."""
 
 from dataclasses import dataclass
 
@@ -11,10 +11,11 @@ from starlette.routing import Route
 
 from headworks.graphql.execution import Graph
 from headworks.policy.identity.caller import Identifier
+from headworks.server.clock import Clock
 from headworks.server.http.bundle_route import BundleSource, bundle_handler
 from headworks.server.http.front import Front, HttpObserver
 from headworks.server.http.gate import Gate
-from headworks.server.http.graphql_route import graphiql_page, graphql_handler
+from headworks.server.http.graphql_route import TurnsOf, graphiql_page, graphql_handler
 from headworks.server.http.probes import Readiness, live_probe, metrics_page, ready_probe
 from headworks.server.http.replies import MASKED, refusal
 from headworks.server.http.settings import HttpSettings
@@ -29,28 +30,30 @@ REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class HttpParts:
-    """What the routes serve."""
+    """The objects that answer behind the routes."""
 
     graph: Graph
+    turns_of: TurnsOf
     bundles: BundleSource
     readiness: Readiness
     registry: CollectorRegistry
     identifier: Identifier
     observer: HttpObserver
+    clock: Clock
 
 
 def _http_error(request: Request, error: Exception) -> Response:
-    """In our form. What nobody expected is raised on by Starlette after this answer, so that `Front` notes it."""
+    """Answer in our form. Starlette then raises an unexpected error once more, so that `Front` notes it."""
     status, headers = (error.status_code, error.headers) if isinstance(error, HTTPException) else (500, None)
     reason, message = REASONS.get(status, ("BAD_REQUEST", "the request cannot be answered"))
     return refusal(status, reason, message, headers)
 
 
 def build_app(settings: HttpSettings, parts: HttpParts) -> Front:
-    """The ASGI application. Probes and metrics pass the gate by: they answer while everything else is full."""
-    gate = Gate(settings, parts.identifier)
+    """Build the ASGI application. Probes and metrics bypass the gate: they answer while everything else is full."""
+    gate = Gate(settings, parts.identifier, parts.clock)
     routes = [
-        Route("/graphql", gate.guard(graphql_handler(parts.graph)), methods=["POST"]),
+        Route("/graphql", gate.guard(graphql_handler(parts.graph, parts.turns_of)), methods=["POST"]),
         Route(BUNDLE_PATH, gate.guard(bundle_handler(parts.bundles)), methods=["GET"]),
         Route("/metrics", metrics_page(parts.registry), methods=["GET"]),
         Route("/livez", live_probe(), methods=["GET"]),

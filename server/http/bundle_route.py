@@ -8,17 +8,17 @@ from typing import Protocol
 from starlette.requests import Request
 from starlette.responses import Response
 
-from headworks.policy.bundles.bundle import Bundle
-from headworks.policy.identity.caller import Caller
+from headworks.policy.bundles.active import PolicyInForce
 from headworks.server.http.gate import Handler
 from headworks.server.http.replies import refusal
+from headworks.server.visit.visit import Visit
 
 
 class BundleSource(Protocol):
     """Knows which policy is active."""
 
-    def active(self) -> Bundle | None:
-        """The bundle that decides now, already packed; None while no policy is loaded."""
+    def active(self) -> PolicyInForce | None:
+        """Return the policy in force, already packed; None while there is none."""
         ...
 
 
@@ -31,10 +31,11 @@ def is_match(if_none_match: str, etag: str) -> bool:
 def bundle_handler(bundles: BundleSource) -> Handler:
     """Answer GET and HEAD /bundles/headworks.tar.gz."""
 
-    async def handle(request: Request, body: bytes, caller: Caller) -> Response:
-        bundle = bundles.active()
-        if bundle is None:
+    async def handle(request: Request, body: bytes, visit: Visit) -> Response:
+        policy = bundles.active()
+        if policy is None:
             return refusal(503, "NOT_READY", "no policy is loaded", {"retry-after": "1"})
+        bundle = policy.bundle
         headers = {"etag": bundle.etag, "cache-control": "private, no-cache"}
         if is_match(request.headers.get("if-none-match", ""), bundle.etag):
             return Response(status_code=304, headers=headers)

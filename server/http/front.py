@@ -1,4 +1,4 @@
-"""The outermost layer: every request passes here, is bounded and noted, and ends in an answer."""
+"""The outermost layer: every request passes through here, is checked and noted, and ends in an answer."""
 
 import asyncio
 import time
@@ -8,14 +8,17 @@ from typing import Protocol
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from headworks.server.http.framing import framing_fault
 from headworks.server.http.replies import MASKED, refusal
 from headworks.server.http.settings import HttpSettings
 
+PIECE_BYTES = 65_536
+"""As much as a transport buffers before it calls its reader slow."""
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
 class HttpObserver(Protocol):
-    """Is told about requests; no argument holds content, and all but the time come from closed sets."""
+    """The port that is told about requests. No argument holds content; all but the time come from closed sets."""
 
     def request_finished(self, method: str, route: str, status: int, milliseconds: float) -> None:
         """One request was answered. `route` is a template or "unmatched", `method` a known one or "OTHER";
@@ -28,7 +31,7 @@ class HttpObserver(Protocol):
 
 
 class Front:
-    """Bounds a request's head, notes how it ended, and lets no exception reach uvicorn, which logs messages."""
+    """Checks a request's head, notes how it ended, and lets no exception reach uvicorn, which logs messages."""
 
     def __init__(self, app: ASGIApp, routes: Collection[str], settings: HttpSettings, observer: HttpObserver) -> None:
         self._app = app
@@ -45,7 +48,7 @@ class Front:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-            await send(message)
+            await _send_in_pieces(send, message)
 
         try:
             await self._answer(scope, receive, watch)
@@ -68,6 +71,8 @@ class Front:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         limits = self._settings
+        if fault := framing_fault(scope["http_version"], (name for name, _ in scope["headers"])):
+            return await fault(scope, receive, send)
         url_bytes = len(scope["raw_path"]) + len(scope["query_string"])
         if url_bytes > limits.max_url_bytes:
             too_long = refusal(414, "TOO_LARGE", f"http.max_url_bytes allows {limits.max_url_bytes}")
@@ -78,7 +83,17 @@ class Front:
         return await self._app(scope, receive, send)
 
 
+async def _send_in_pieces(send: Send, message: Message) -> None:
+    """Send a large body piece by piece: uvicorn waits for a slow reader between two sends, and not within one."""
+    body = message.get("body", b"")
+    for start in range(0, len(body) - PIECE_BYTES, PIECE_BYTES):
+        await send({**message, "body": body[start : start + PIECE_BYTES], "more_body": True})
+    if len(body) > PIECE_BYTES:
+        message = {**message, "body": body[(len(body) - 1) // PIECE_BYTES * PIECE_BYTES :]}
+    await send(message)
+
+
 def stack_of(error: BaseException) -> tuple[str, ...]:
-    """Where an exception came from, without its message."""
+    """Return where an exception came from, without its message."""
     frames = traceback.extract_tb(error.__traceback__)
     return tuple(f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames)

@@ -1,101 +1,102 @@
-"""Lets requests in: who asks, how many at once, how much, for how long, and only while somebody listens."""
+"""The gate in front of the handlers: it decides who is let in, with how much, how many at once and for how long."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
 
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from headworks.policy.errors import UnknownCaller
-from headworks.policy.identity.caller import Caller, Identifier
+from headworks.policy.identity.caller import Identifier
+from headworks.server.clock import Clock
+from headworks.server.http.body import Bodies, BodyTooLarge, BodyTooSlow, ClientGone
 from headworks.server.http.replies import refusal
 from headworks.server.http.settings import HttpSettings
-from headworks.server.visit.forwarding import joined
-from headworks.server.visit.loopback import is_loopback_peer
+from headworks.server.http.share import Bound, Full, Share
+from headworks.server.visit.visit import Visit, visit_from
 
-Handler = Callable[[Request, bytes, Caller], Awaitable[Response]]
+Handler = Callable[[Request, bytes, Visit], Awaitable[Response]]
 
 CLIENT_GONE = 499
 """What the access log shows when nobody waited for the answer; never seen by a client."""
-
-
-class BodyTooLarge(Exception):
-    """The body is over `max_body_bytes`, by its header or by its bytes so far."""
-
-
-class ClientGone(Exception):
-    """The peer closed the connection before the answer."""
+_CLOSE = {"connection": "close"}
+_REFUSED = (UnknownCaller, BodyTooLarge, BodyTooSlow, ClientGone, Full, TimeoutError)
 
 
 class Gate:
-    """Guards handlers. One for all of them, so that they share the bound on how many run at once."""
+    """Guards handlers. There is one for all of them, so that they share the bounds on bodies and on requests.
 
-    def __init__(self, settings: HttpSettings, identifier: Identifier) -> None:
+    A request counts as running from when its body is whole until its answer is sent.
+    """
+
+    def __init__(self, settings: HttpSettings, identifier: Identifier, clock: Clock) -> None:
         self._settings = settings
         self._identifier = identifier
-        self._running = 0
+        self._clock = clock
+        self._bodies = Bodies(settings, clock)
+        self._running = Share(
+            Bound("http.max_concurrent_requests", settings.max_concurrent_requests),
+            Bound("http.max_tenant_requests", settings.max_tenant_requests),
+        )
 
-    @property
-    def running(self) -> int:
-        """Requests that are being handled."""
-        return self._running
+    def guard(self, handler: Handler) -> ASGIApp:
+        """Wrap a handler, which then gets the whole body and the visit."""
+        return _Guarded(self, handler)
 
-    def guard(self, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
-        """Wrap a handler, which then gets the whole body and the caller."""
+    async def respond(self, request: Request, handler: Handler, held: ExitStack) -> Response:
+        """Return the handler's response, or why the request is not let in.
 
-        async def guarded(request: Request) -> Response:
-            try:
-                caller = self._identifier.identify(
-                    joined(request.headers.items()), peer_is_loopback=is_loopback_peer(request)
-                )
-            except UnknownCaller as unknown:
-                return refusal(401, "UNKNOWN_CALLER", str(unknown), {"www-authenticate": "Bearer"})
-            return await self._admit(request, handler, caller)
-
-        return guarded
-
-    async def _admit(self, request: Request, handler: Handler, caller: Caller) -> Response:
+        Args:
+            held: Keeps the request's place until it is closed.
+        """
         limits = self._settings
-        if self._running >= limits.max_concurrent_requests:
-            message = f"http.max_concurrent_requests allows {limits.max_concurrent_requests}"
-            return refusal(503, "TOO_MANY", message, {"retry-after": str(limits.retry_after_seconds)})
-        self._running += 1
         try:
-            async with asyncio.timeout(limits.request_timeout_seconds):
-                body = await read_body(request, limits.max_body_bytes)
-                return await while_listening(request, handler(request, body, caller))
-        except BodyTooLarge:
-            message = f"http.max_body_bytes allows {limits.max_body_bytes}"
-            return refusal(413, "TOO_LARGE", message, {"connection": "close"})
-        except ClientGone:
-            return Response(status_code=CLIENT_GONE)
-        except TimeoutError:
+            visit = self._visit(request)
+            body = await self._bodies.read(request, visit)
+            held.enter_context(self._running.hold(1, visit.caller.tenant))
+            async with self._clock.timeout(limits.request_timeout_seconds):
+                return await while_listening(request, handler(request, body, visit))
+        except _REFUSED as error:
+            return _refusal(error, limits)
+
+    def _visit(self, request: Request) -> Visit:
+        host = request.client.host if request.client is not None else ""
+        has_tls = request.scope["scheme"] == "https"
+        return visit_from(self._identifier, request.headers.items(), host=host, has_tls=has_tls)
+
+
+class _Guarded:
+    """One handler behind the gate, as an application of its own, so that it knows when its answer is sent."""
+
+    def __init__(self, gate: Gate, handler: Handler) -> None:
+        self._gate = gate
+        self._handler = handler
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with ExitStack() as held:
+            response = await self._gate.respond(Request(scope, receive), self._handler, held)
+            await response(scope, receive, send)
+
+
+def _refusal(error: Exception, limits: HttpSettings) -> Response:
+    match error:
+        case UnknownCaller():
+            return refusal(401, "UNKNOWN_CALLER", str(error), {"www-authenticate": "Bearer"})
+        case BodyTooLarge():
+            return refusal(413, "TOO_LARGE", f"http.max_body_bytes allows {limits.max_body_bytes}", _CLOSE)
+        case BodyTooSlow():
+            message = f"http.body_timeout_seconds allows {limits.body_timeout_seconds:g}"
+            return refusal(408, "TIMED_OUT", message, _CLOSE)
+        case Full():
+            retry = {"retry-after": str(limits.retry_after_seconds)}
+            return refusal(429 if error.is_own else 503, "TOO_MANY", str(error), retry)
+        case TimeoutError():
             message = f"http.request_timeout_seconds allows {limits.request_timeout_seconds:g}"
-            return refusal(504, "TIMED_OUT", message, {"connection": "close"})
-        finally:
-            self._running -= 1
-
-
-async def read_body(request: Request, max_bytes: int) -> bytes:
-    """Read the body, holding no more of it than allowed.
-
-    Raises:
-        BodyTooLarge: told from Content-Length before anything is read, else at the first byte too many.
-        ClientGone: the body was cut short.
-    """
-    claimed = request.headers.get("content-length", "")
-    if claimed.isascii() and claimed.isdigit() and int(claimed[:20]) > max_bytes:
-        raise BodyTooLarge
-    body = bytearray()
-    while True:
-        message = await request.receive()
-        if message["type"] == "http.disconnect":
-            raise ClientGone
-        body += message.get("body", b"")
-        if len(body) > max_bytes:
-            raise BodyTooLarge
-        if not message.get("more_body", False):
-            return bytes(body)
+            return refusal(504, "TIMED_OUT", message, _CLOSE)
+        case _:
+            return Response(status_code=CLIENT_GONE)
 
 
 async def while_listening(request: Request, answer: Awaitable[Response]) -> Response:

@@ -1,4 +1,4 @@
-"""What an operator's tools ask: is it alive, is it ready, and how is it doing."""
+"""The routes for an operator's tools: is the server alive, is it ready, and what are its figures."""
 
 from collections.abc import Awaitable, Callable
 from typing import Protocol
@@ -22,7 +22,7 @@ class Readiness(Protocol):
         ...
 
     def missing(self) -> tuple[str, ...]:
-        """What is not ready and why, one phrase each, without content or paths; empty when ready."""
+        """Return what is not ready and why, in one phrase each, without content or paths; empty when ready."""
         ...
 
 

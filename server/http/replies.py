@@ -9,10 +9,10 @@ MASKED = "something went wrong here; it has been noted"
 
 
 def refusal(status: int, reason: str, message: str, headers: Mapping[str, str] | None = None) -> Response:
-    """An error as {"reason", "message"}; neither repeats what was sent."""
+    """Return an error as {"reason", "message"}; neither repeats what was sent."""
     return JSONResponse({"reason": reason, "message": message}, status_code=status, headers=headers)
 
 
 def encode(value: object) -> bytes:
-    """Compact JSON in ASCII, so that a lone surrogate cannot break the response."""
+    """Return compact JSON in ASCII, so that a lone surrogate cannot break the response."""
     return json.dumps(value, separators=(",", ":"), allow_nan=False).encode("ascii")

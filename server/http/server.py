@@ -1,4 +1,4 @@
-"""uvicorn inside a loop that somebody else runs and stops."""
+"""The HTTP server: uvicorn, inside an event loop that it neither runs nor stops."""
 
 import asyncio
 import contextlib
@@ -10,12 +10,13 @@ from collections.abc import Generator
 import uvicorn
 from starlette.types import ASGIApp
 
-from headworks.server.http.connection import BoundedConnection
+from headworks.server.http.connection import BoundedConnection, connections_of
 from headworks.server.http.settings import HttpSettings
+from headworks.server.visit.address import bare
 
 
 class _EmbeddedServer(uvicorn.Server):
-    """Leaves signals alone, and tells when it accepts."""
+    """uvicorn's server, which leaves signals alone and tells when it accepts connections."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -53,8 +54,7 @@ class HttpServer:
             OSError: the address is taken or not this machine's.
         """
         limits = self._settings
-        family = socket.AF_INET6 if ":" in limits.host else socket.AF_INET
-        listener = socket.create_server((limits.host, limits.port), family=family, backlog=limits.backlog)
+        listener = _listener(bare(limits.host), limits.port, limits.backlog)
         listener.setblocking(False)
         self._port = listener.getsockname()[1]
         self._server = _EmbeddedServer(self._config())
@@ -90,7 +90,7 @@ class HttpServer:
         tls = self._tls
         return uvicorn.Config(
             self._app,
-            http=functools.partial(BoundedConnection, limits),  # type: ignore[arg-type]
+            http=functools.partial(BoundedConnection, limits, connections_of(limits)),  # type: ignore[arg-type]
             ws="none",
             lifespan="off",
             interface="asgi3",
@@ -103,3 +103,10 @@ class HttpServer:
             h11_max_incomplete_event_size=limits.max_header_bytes + limits.max_url_bytes,
             ssl_context_factory=(lambda config, default: tls) if tls is not None else None,
         )
+
+
+def _listener(host: str, port: int, backlog: int) -> socket.socket:
+    """Listen as gRPC does: "::" takes IPv4 too, where the system can do that."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    takes_both = host == "::" and socket.has_dualstack_ipv6()
+    return socket.create_server((host, port), family=family, backlog=backlog, dualstack_ipv6=takes_both)

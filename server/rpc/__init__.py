@@ -1,1 +1,1 @@
-"""gRPC: the only place that knows protobuf."""
+"""The gRPC side of the gateway; what comes out of here is no protobuf any more."""

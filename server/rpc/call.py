@@ -1,9 +1,7 @@
-"""What one gRPC call knows: who calls, over what, and how an error leaves it."""
+"""One gRPC call: who makes it, over what, and how an error leaves it."""
 
 import logging
 import traceback
-from collections.abc import Mapping
-from ipaddress import ip_address
 from typing import Any
 
 import grpc
@@ -12,51 +10,59 @@ from google.protobuf.duration_pb2 import Duration
 from google.rpc.error_details_pb2 import ErrorInfo, RetryInfo
 from google.rpc.status_pb2 import Status as StatusMessage
 
+from headworks.intake.errors import TooLarge
 from headworks.policy.identity.caller import Identifier
 from headworks.server.status import Status, internal_status, status_of
-from headworks.server.visit.forwarding import is_forwarded, joined
-from headworks.server.visit.visit import Visit
+from headworks.server.visit.visit import Visit, visit_from
 
 ERROR_DOMAIN = "headworks"
 TURN_ID_KEY = "headworks-turn-id"
-_TRACE_KEYS = ("traceparent", "tracestate")
 _log = logging.getLogger("headworks.rpc")
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
 
+_ENTRY_BYTES = 32
+"""What HTTP/2 counts for an entry beside its name and value (RFC 9113, section 6.5.2)."""
+
+
+def check_metadata(context: Context, max_bytes: int) -> None:
+    """Hold a call's metadata to `rpc.max_metadata_bytes`.
+
+    Raises:
+        TooLarge: it sent more.
+    """
+    size = sum(len(key) + len(value) + _ENTRY_BYTES for key, value in context.invocation_metadata() or ())
+    if size > max_bytes:
+        raise TooLarge("rpc.max_metadata_bytes", max_bytes, size)
+
+
 def visit_of(context: Context, identifier: Identifier) -> Visit:
-    """Say who calls, before any message is read. A proxy on this machine does not make its callers ones of it.
+    """Say who calls, before any message is read.
 
     Raises:
         UnknownCaller: no credentials, or none that are valid.
     """
-    metadata = _metadata(context)
-    is_loopback = is_loopback_peer(context.peer())
-    caller = identifier.identify(metadata, peer_is_loopback=is_loopback and not is_forwarded(metadata))
-    return Visit(
-        caller=caller,
-        is_encrypted=context.auth_context().get("transport_security_type") == [b"ssl"],
-        is_loopback=is_loopback,
-        trace_headers={key: metadata[key] for key in _TRACE_KEYS if key in metadata},
+    pairs = context.invocation_metadata() or ()
+    return visit_from(
+        identifier,
+        ((key, value) for key, value in pairs if isinstance(value, str)),
+        host=host_of(context.peer()),
+        has_tls=context.auth_context().get("transport_security_type") == [b"ssl"],
     )
 
 
-def is_loopback_peer(peer: str) -> bool:
-    """Whether gRPC's name of a peer ("ipv4:127.0.0.1:5000", "ipv6:%5B::1%5D:5000", "unix:") is this machine."""
+def host_of(peer: str) -> str:
+    """Return the host in gRPC's name of a peer: "ipv4:127.0.0.1:5000", "ipv6:%5B::1%5D:5000", "unix:/run/socket".
+
+    Whoever opens a Unix socket is on this machine. A name of another kind has no host that we could read: "".
+    """
     kind, _, rest = peer.partition(":")
     if kind == "unix":
-        return True
-    host = rest.rpartition(":")[0].replace("%5B", "").replace("%5D", "").strip("[]").partition("%")[0]
-    try:
-        return kind in ("ipv4", "ipv6") and ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def _metadata(context: Context) -> Mapping[str, str]:
-    pairs = context.invocation_metadata() or ()
-    return joined((key, value) for key, value in pairs if isinstance(value, str))
+        return "localhost"
+    if kind not in ("ipv4", "ipv6"):
+        return ""
+    return rest.rpartition(":")[0].replace("%5B", "").replace("%5D", "").replace("%25", "%").strip("[]")
 
 
 async def fail(context: Context, error: Exception, turn_id: str = "") -> None:

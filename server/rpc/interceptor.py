@@ -1,4 +1,4 @@
-"""Around every turn call: a turn id and an identity before the first message is read, a status after the last."""
+"""The interceptor around every call: it decides what is known before the first message, and ends it with a status."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -9,7 +9,9 @@ from typing import Any
 import grpc
 
 from headworks.policy.identity.caller import Identifier
-from headworks.server.rpc.call import TURN_ID_KEY, Context, fail, visit_of
+from headworks.server.rpc.call import TURN_ID_KEY, Context, check_metadata, fail, visit_of
+from headworks.server.rpc.reading import UNREADABLE, readable, refusing
+from headworks.server.rpc.settings import RpcSettings
 from headworks.server.turn.runner import new_turn_id
 from headworks.server.visit.visit import Visit
 
@@ -29,28 +31,32 @@ current_call: ContextVar[Call] = ContextVar("current_call")
 
 
 class TurnInterceptor(grpc.aio.ServerInterceptor):
-    """Identifies callers and is the one place where an exception becomes a status. Other services pass it by."""
+    """Gives each turn call an id and a visit, and is the one place where an exception becomes a status.
 
-    def __init__(self, service: str, identifier: Identifier, linger_seconds: float) -> None:
+    Calls of other services (health, reflection) need neither; what they send is only held to its form and size.
+    """
+
+    def __init__(self, service: str, identifier: Identifier, settings: RpcSettings) -> None:
         """Guard one service.
 
         Args:
             service: Its full name ("headworks.v1.TurnService").
-            linger_seconds: How long a failed call is still read, see `_linger`.
         """
         self._prefix = f"/{service}/"
         self._identifier = identifier
-        self._linger_seconds = linger_seconds
+        self._settings = settings
 
     async def intercept_service(
         self, continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Any]], handler_call_details: Any
     ) -> Any:
         """See grpc.aio."""
-        handler = await continuation(handler_call_details)
-        if handler is None or not handler_call_details.method.startswith(self._prefix):
-            return handler
+        handler, max_bytes = await continuation(handler_call_details), self._settings.max_message_bytes
+        if handler is None:
+            return None
+        if not handler_call_details.method.startswith(self._prefix):
+            return refusing(handler, max_bytes)
         serialize = {
-            "request_deserializer": handler.request_deserializer,
+            "request_deserializer": readable(handler.request_deserializer, max_bytes),
             "response_serializer": handler.response_serializer,
         }
         if handler.response_streaming:
@@ -62,12 +68,13 @@ class TurnInterceptor(grpc.aio.ServerInterceptor):
             turn_id = new_turn_id()
             context.set_trailing_metadata(((TURN_ID_KEY, turn_id),))
             try:
+                check_metadata(context, self._settings.max_metadata_bytes)
                 current_call.set(Call(turn_id, visit_of(context, self._identifier)))
                 return await behaviour(requests, context)
             except grpc.aio.AbortError:
                 raise
             except Exception as error:  # noqa: BLE001  # the border: whatever comes is given a status
-                await _linger(context, self._linger_seconds)
+                await _linger(context, self._settings.linger_seconds)
                 await fail(context, error, turn_id)
 
         return run
@@ -77,10 +84,18 @@ async def _linger(context: Context, seconds: float) -> None:
     """Drop what the caller is still sending, for a moment, before the call ends with an error.
 
     A caller whose write meets an ended call may lose the status: grpc.aio's client then reports INTERNAL in its place.
+    What comes now cannot change the error, so it need not be readable.
     """
     try:
         async with asyncio.timeout(seconds):
-            while await context.read() is not grpc.aio.EOF:
+            while await _next(context) is not grpc.aio.EOF:
                 pass
     except (TimeoutError, grpc.aio.UsageError, grpc.aio.BaseError):
         return
+
+
+async def _next(context: Context) -> Any:
+    try:
+        return await context.read()
+    except UNREADABLE:
+        return None

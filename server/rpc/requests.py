@@ -2,15 +2,18 @@
 
 from headworks.intake.errors import TooLarge
 from headworks.intake.span import Modality
-from headworks.intake.voice.form import AudioEncoding, VoiceForm
+from headworks.intake.voice.encoding import AudioEncoding, VoiceForm
 from headworks.server.turn.errors import BadRequest
 from headworks.server.turn.steps import Chunk, EndOfInput, Setup, Step
 from headworks.v1 import turn_pb2 as pb
 
 MAX_TEXT_BYTES = 64 * 1024
 MAX_CHUNK_BYTES = 1024 * 1024
-MAX_PURPOSE_BYTES = 64
-_SAMPLE_RATES = range(8_000, 192_001)
+_ENCODINGS = {
+    pb.AUDIO_ENCODING_UNSPECIFIED: AudioEncoding.CONTAINER,
+    pb.AUDIO_ENCODING_CONTAINER: AudioEncoding.CONTAINER,
+    pb.AUDIO_ENCODING_LINEAR16: AudioEncoding.LINEAR16,
+}
 
 
 def step_from(request: pb.ConverseRequest | pb.NormalizeRequest) -> Step:
@@ -50,12 +53,8 @@ def _check_size(field: str, allowed: int, data: bytes) -> None:
 
 
 def _setup(setup: pb.TurnSetup) -> Setup:
+    """Translate a setup, which checks its own ranges."""
     generation = setup.generation
-    _require(generation.max_output_tokens >= 0, "setup.generation.max_output_tokens must not be negative")
-    _require(0 <= generation.temperature <= 2, "setup.generation.temperature must lie in [0, 2]")
-    top_p = generation.top_p if generation.HasField("top_p") else 1.0
-    _require(0 < top_p <= 1, "setup.generation.top_p must lie in (0, 1]")
-    _require(len(setup.purpose.encode()) <= MAX_PURPOSE_BYTES, f"setup.purpose is over {MAX_PURPOSE_BYTES} bytes")
     return Setup(
         model=setup.model,
         instructions=setup.instructions,
@@ -63,24 +62,13 @@ def _setup(setup: pb.TurnSetup) -> Setup:
         voice=_voice(setup.voice),
         max_output_tokens=generation.max_output_tokens,
         temperature=generation.temperature,
-        top_p=top_p,
+        top_p=generation.top_p if generation.HasField("top_p") else 1.0,
         seed=generation.seed if generation.HasField("seed") else None,
     )
 
 
 def _voice(voice: pb.VoiceSetup) -> VoiceForm:
-    match voice.encoding:
-        case pb.AUDIO_ENCODING_UNSPECIFIED | pb.AUDIO_ENCODING_CONTAINER:
-            _require(voice.sample_rate_hertz == 0, "setup.voice.sample_rate_hertz is for LINEAR16 only")
-            return VoiceForm(AudioEncoding.CONTAINER, 0, voice.partials)
-        case pb.AUDIO_ENCODING_LINEAR16:
-            rate = voice.sample_rate_hertz
-            _require(rate in _SAMPLE_RATES, "setup.voice.sample_rate_hertz must lie in [8000, 192000] for LINEAR16")
-            return VoiceForm(AudioEncoding.LINEAR16, rate, voice.partials)
-        case other:
-            raise BadRequest(f"setup.voice.encoding {other} is not one of the contract's")
-
-
-def _require(holds: bool, sentence: str) -> None:
-    if not holds:
-        raise BadRequest(sentence)
+    encoding = _ENCODINGS.get(voice.encoding)
+    if encoding is None:
+        raise BadRequest(f"setup.voice.encoding {voice.encoding} is not one of the contract's")
+    return VoiceForm(encoding, voice.sample_rate_hertz, voice.partials)

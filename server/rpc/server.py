@@ -2,17 +2,20 @@
 
 import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
-from grpc_reflection.v1alpha import reflection
 
 from headworks.policy.identity.caller import Identifier
 from headworks.server.rpc.interceptor import TurnInterceptor
+from headworks.server.rpc.reflection import add_reflection
 from headworks.server.rpc.servicer import TurnService
 from headworks.server.rpc.settings import RpcSettings
 from headworks.server.turn.runner import TurnRunner
+from headworks.server.visit.address import with_port
 from headworks.server.visit.tls import server_context
 from headworks.v1 import turn_pb2
 from headworks.v1.turn_pb2_grpc import add_TurnServiceServicer_to_server
 
+_CORE_SLACK = 2
+"""How many times our own limits on sizes gRPC's are; what is over those it refuses itself, without details."""
 SERVICE_NAME: str = turn_pb2.DESCRIPTOR.services_by_name["TurnService"].full_name
 
 
@@ -23,24 +26,23 @@ class RpcServer:
         self._settings = settings
         self._health = health.aio.HealthServicer()
         self._server = grpc.aio.server(
-            interceptors=[TurnInterceptor(SERVICE_NAME, identifier, settings.linger_seconds)],
+            interceptors=[TurnInterceptor(SERVICE_NAME, identifier, settings)],
             options=_options(settings),
         )
         add_TurnServiceServicer_to_server(TurnService(runner, settings.send_seconds), self._server)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
-        names = (SERVICE_NAME, health.SERVICE_NAME, reflection.SERVICE_NAME)
-        reflection.enable_server_reflection(names, self._server)
+        add_reflection(self._server, (turn_pb2.DESCRIPTOR, health_pb2.DESCRIPTOR))
         self.port = 0
         """The bound port, once started."""
 
     async def start(self) -> None:
-        """Listen, not serving yet.
+        """Listen; health says "not serving" until `set_serving`.
 
         Raises:
             OSError: the address cannot be taken, or the certificate cannot be used.
         """
         await self.set_serving(False)
-        address = f"{self._settings.host}:{self._settings.port}"
+        address = with_port(self._settings.host, self._settings.port)
         try:
             self.port = self._bind(address)
         except RuntimeError as error:
@@ -70,7 +72,11 @@ def _options(settings: RpcSettings) -> list[tuple[str, int]]:
     """Source: grpc/impl/channel_arg_names.h."""
     return [
         ("grpc.so_reuseport", 0),
-        ("grpc.max_receive_message_length", settings.max_message_bytes),
+        # Up to its own limits gRPC hands over what is too large, so that our refusal can name the setting.
+        ("grpc.max_receive_message_length", _CORE_SLACK * settings.max_message_bytes),
+        # One value for both: between a soft and a hard limit gRPC refuses calls by chance (grpc/grpc#37852).
+        ("grpc.max_metadata_size", _CORE_SLACK * settings.max_metadata_bytes),
+        ("grpc.absolute_max_metadata_size", _CORE_SLACK * settings.max_metadata_bytes),
         ("grpc.max_concurrent_streams", settings.max_connection_streams),
         ("grpc.keepalive_time_ms", int(settings.keepalive_seconds * 1000)),
         ("grpc.keepalive_timeout_ms", int(settings.keepalive_timeout_seconds * 1000)),

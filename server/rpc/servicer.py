@@ -4,18 +4,19 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 
+from headworks.intake.span import Modality
 from headworks.server.rpc.call import Context
 from headworks.server.rpc.interceptor import current_call
 from headworks.server.rpc.requests import step_from
 from headworks.server.rpc.responses import normalized_from, response_from
 from headworks.server.turn.errors import TurnTimedOut
 from headworks.server.turn.runner import TurnRunner
-from headworks.server.turn.steps import Event, Step
+from headworks.server.turn.steps import Chunk, EndOfInput, Event, Step
 from headworks.v1 import turn_pb2 as pb
 from headworks.v1.turn_pb2_grpc import TurnServiceServicer
 
-_CANCEL_LAG_SECONDS = 0.005
-"""How much later than the end of its messages gRPC may report a cancel; who sends `end_of_input` never waits for it."""
+_CANCEL_LAG_SECONDS = 0.2
+"""How much later than the end of its messages gRPC may report a cancel, on a loop that many cancels keep busy."""
 
 
 class TurnService(TurnServiceServicer):
@@ -54,10 +55,24 @@ class TurnService(TurnServiceServicer):
 async def _steps(
     requests: AsyncIterator[pb.ConverseRequest] | AsyncIterator[pb.NormalizeRequest], context: Context
 ) -> AsyncGenerator[Step, None]:
-    """Translate messages. gRPC ends the iterator of a cancelled call as it ends a whole one; these are told apart."""
+    """Translate messages. gRPC ends the iterator of a cancelled call as it ends a whole one; these are told apart.
+
+    A cancel ends the task that reads the steps, only later than the messages. Input that looks whole may go on until
+    then; what stops short would be called an error of a caller who has left, so it waits for the cancel.
+    """
+    open_parts: set[Modality] = set()
+    is_ended = has_input = False
     async for request in requests:
-        yield step_from(request)
-    await asyncio.sleep(_CANCEL_LAG_SECONDS)
+        step = step_from(request)
+        match step:
+            case Chunk():
+                has_input = True
+                (open_parts.discard if step.is_last else open_parts.add)(step.modality)
+            case EndOfInput():
+                is_ended = True
+        yield step
+    if not is_ended and (open_parts or not has_input):
+        await asyncio.sleep(_CANCEL_LAG_SECONDS)
     if context.cancelled():
         raise asyncio.CancelledError
 

@@ -1,17 +1,19 @@
-"""Where gRPC is served, and its limits."""
+"""The settings of gRPC."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
+from headworks.server.visit.address import require_host
 from headworks.server.visit.tls import require_pair
 
 
 @dataclass(frozen=True, slots=True)
 class RpcSettings:
-    """Where gRPC is served, and every bound on a peer."""
+    """Where gRPC is served, and every limit on a peer."""
 
     host: str = "127.0.0.1"
-    """Loopback; another address wants TLS and keys, which `server/settings.py` insists on."""
+    """Loopback, IPv6 with brackets or without; another address wants TLS and keys, on which `server/settings.py`
+    insists. "::" and "0.0.0.0" both mean every address, of IPv4 and of IPv6: gRPC makes no difference."""
     port: int = 50051
     """0 takes a free one, which `RpcServer.port` then tells."""
     certificate_file: Path | None = None
@@ -19,7 +21,11 @@ class RpcSettings:
     certificate_key_file: Path | None = None
     """PEM, without a passphrase."""
     max_message_bytes: int = 4 * 1024 * 1024
-    """Of one message, before it is parsed; the contract's chunks are at most 1 MiB, whatever is larger is cut up."""
+    """Of one message, before it is parsed; the contract's chunks are at most 1 MiB, and what is larger is cut up. Over
+    twice as much gRPC itself refuses, without saying which setting."""
+    max_metadata_bytes: int = 16_384
+    """Of a call's metadata, counted as HTTP/2 does: names, values and 32 bytes for each pair. Enough for any token, and
+    as much as HTTP takes. Over twice as much gRPC itself refuses, without saying which setting."""
     max_connection_streams: int = 128
     """Calls at once on one connection."""
     keepalive_seconds: float = 10.0
@@ -34,4 +40,5 @@ class RpcSettings:
     """How long a failed call is still read, so that a caller in the middle of a write learns why it failed."""
 
     def __post_init__(self) -> None:
+        require_host(self.host)
         require_pair(self.certificate_file, self.certificate_key_file)

@@ -4,7 +4,7 @@ import logging
 
 from headworks.policy.question import Stage
 from headworks.server.turn.record import TurnRecord
-from headworks.server.turn.steps import Judgement
+from headworks.server.turn.steps import Judgement, Timings
 
 _log = logging.getLogger("headworks.turn")
 
@@ -27,7 +27,7 @@ class TurnLog:
         _log.warning("policy.no_verdict", extra=facts)
 
     def turn_finished(self, record: TurnRecord) -> None:
-        facts = {
+        facts: dict[str, object] = {
             "turn_id": record.turn_id,
             "tenant": record.tenant,
             "outcome": record.outcome.value,
@@ -35,8 +35,16 @@ class TurnLog:
             "modalities": record.modalities,
             "input_tokens": record.usage.input_tokens,
             "output_tokens": record.usage.output_tokens,
+            **_milliseconds(record.timings),
         }
+        if record.refusal is not None:
+            facts |= {"decision_id": record.refusal.decision_id, "reasons": record.refusal.reasons}
         _log.info("turn.finished", extra=facts)
+
+
+def _milliseconds(timings: Timings) -> dict[str, float]:
+    steps = ("accept", "queue", "policy", "first_token", "generation")
+    return {f"{step}_milliseconds": round(getattr(timings, step) * 1000, 1) for step in steps}
 
 
 class EventFormatter(logging.Formatter):

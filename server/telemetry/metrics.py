@@ -15,7 +15,7 @@ from prometheus_client.registry import Collector
 
 from headworks.policy.question import Stage
 from headworks.server.engine.engine import Engine
-from headworks.server.flow.admission import Permits
+from headworks.server.flow.admission import Admission
 from headworks.server.turn.record import Outcome, TurnRecord
 from headworks.server.turn.steps import Judgement
 
@@ -62,14 +62,16 @@ class TurnMetrics:
 class LoadCollector(Collector):
     """Reads the figures of the moment when they are scraped."""
 
-    def __init__(self, permits: Permits, engine: Engine) -> None:
-        self._permits = permits
+    def __init__(self, admission: Admission, engine: Engine) -> None:
+        self._admission = admission
         self._engine = engine
 
     def collect(self) -> Iterator[Metric]:
         load = self._engine.load()
-        yield GaugeMetricFamily("headworks_turns_running", "Turns that hold a permit.", self._permits.held)
-        yield GaugeMetricFamily("headworks_turns_waiting", "Turns in line for a permit.", self._permits.waiting)
+        yield GaugeMetricFamily("headworks_turns_running", "Turns that hold a permit.", self._admission.held)
+        yield GaugeMetricFamily("headworks_turns_waiting", "Turns in line for a permit.", self._admission.waiting)
+        silent = len(self._admission.lobby)
+        yield GaugeMetricFamily("headworks_calls_silent", "Calls that have sent no input yet.", silent)
         yield GaugeMetricFamily("headworks_engine_running", "Turns in the engine's batch.", load.running)
         yield GaugeMetricFamily("headworks_engine_waiting", "Turns waiting in the engine.", load.waiting)
         yield GaugeMetricFamily("headworks_engine_cache_used", "Share of the key/value cache.", load.cache_used)

@@ -60,7 +60,8 @@ def _provider(settings: TelemetrySettings) -> TracerProvider | None:
     from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
 
     provider = TracerProvider(resource=Resource.create({"service.name": settings.service_name}))
-    exporter = OTLPSpanExporter(endpoint=settings.traces_endpoint, timeout=settings.export_seconds)
+    is_clear = settings.traces_endpoint.lower().startswith("http://")  # said here, no variable changes it
+    exporter = OTLPSpanExporter(settings.traces_endpoint, insecure=is_clear, timeout=settings.export_seconds)
     queue, batch = settings.max_queued_spans, min(settings.max_queued_spans, _BATCH_SPANS)
     provider.add_span_processor(BatchSpanProcessor(exporter, max_queue_size=queue, max_export_batch_size=batch))
     return provider

@@ -1,9 +1,7 @@
 """The output side of a turn: pieces from the engine, deltas to the caller."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from contextlib import aclosing
-from dataclasses import dataclass
 
 from headworks.intake.prompt.decoder import TextDecoder
 from headworks.server.clock import Clock
@@ -11,33 +9,24 @@ from headworks.server.engine.engine import Engine, EngineRequest, FinishReason
 from headworks.server.engine.errors import EngineBroken, EngineUnavailable
 from headworks.server.turn.errors import TurnTimedOut
 from headworks.server.turn.feed import PromptFeed
+from headworks.server.turn.record import TurnRecord
 from headworks.server.turn.settings import AnswerSettings
-from headworks.server.turn.steps import Delta, Event
-
-Sink = Callable[[Event], Awaitable[None]]
-"""Gives one event to the caller; waits while the caller does not read."""
-
-
-@dataclass(slots=True)
-class AnswerMeasures:
-    """What the ledger and the caller want to know of an answer."""
-
-    output_tokens: int = 0
-    first_at: float | None = None
-    last_at: float | None = None
-    finish: FinishReason | None = None
+from headworks.server.turn.steps import Delta, Sink
 
 
 class Answer:
     """Carries one answer. Tokens that come while the caller is not reading go out together as one delta."""
 
-    def __init__(self, engine: Engine, decoder: TextDecoder, settings: AnswerSettings, clock: Clock) -> None:
-        self.measures = AnswerMeasures()
+    def __init__(
+        self, engine: Engine, decoder: TextDecoder, record: TurnRecord, settings: AnswerSettings, clock: Clock
+    ) -> None:
         self._engine = engine
         self._decoder = decoder
+        self._record = record
         self._settings = settings
         self._clock = clock
         self._pending: list[int] = []
+        self._finish: FinishReason | None = None
         self._changed = asyncio.Event()
 
     async def run(self, request: EngineRequest, feed: PromptFeed, sink: Sink) -> FinishReason:
@@ -59,28 +48,25 @@ class Answer:
             try:
                 await self._attempt(request, feed)
             except EngineUnavailable:
-                if attempt == self._settings.attempts or self.measures.output_tokens:
+                if attempt == self._settings.attempts or self._record.output_tokens:
                     raise
             else:
                 return
 
     async def _attempt(self, request: EngineRequest, feed: PromptFeed) -> None:
-        measures = self.measures
         async with aclosing(feed.chunks()) as prompt, aclosing(self._engine.answer(request, prompt)) as pieces:
             async for piece in pieces:
-                measures.last_at = self._clock.now()
-                measures.first_at = measures.first_at or measures.last_at
-                measures.output_tokens += len(piece.token_ids)
-                measures.finish = piece.finish
+                self._record.answered(len(piece.token_ids))
+                self._finish = piece.finish
                 self._pending.extend(piece.token_ids)
                 self._changed.set()
-        if measures.finish is None:
+        if self._finish is None:
             raise EngineBroken("the engine ended the answer without a reason")
 
     async def _deliver(self, sink: Sink) -> FinishReason:
         while True:
             await self._wait_changed()
-            finish = self.measures.finish
+            finish = self._finish
             token_ids, self._pending = tuple(self._pending), []
             text = self._decoder.feed(token_ids) + (self._decoder.finish() if finish else "")
             if token_ids or text:
@@ -91,7 +77,7 @@ class Answer:
     async def _wait_changed(self) -> None:
         if not self._changed.is_set():
             try:
-                async with asyncio.timeout(self._settings.stall_seconds):
+                async with self._clock.timeout(self._settings.stall_seconds):
                     await self._changed.wait()
             except TimeoutError as error:
                 raise TurnTimedOut("turn.answer.stall_seconds") from error

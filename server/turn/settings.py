@@ -11,10 +11,13 @@ class InputSettings:
     """From the call to its first step."""
     idle_seconds: float = 30.0
     """Between steps; a paused turn keeps its place in the engine's batch."""
+    last_words_seconds: float = 1.0
+    """Kept of the caller's deadline, a quarter of it at most, while speech arrives: what was heard until then still
+    comes as a final."""
     max_queued_chunks: int = 4
     """Chunks that wait for their preprocessor; when full, the sender is not read any more."""
     max_parts: int = 32
-    """Parts of all kinds."""
+    """Parts of all kinds together; each one has a preprocessor, and a line of its own in the prompt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,6 @@ class TurnSettings:
     max_seconds: float = 600.0
     """From the call to the last event; a caller's own deadline may be shorter."""
     max_instructions_bytes: int = 4096
-    """Of the system role."""
+    """The length of `setup.instructions`, in UTF-8."""
     input: InputSettings = field(default_factory=InputSettings)
     answer: AnswerSettings = field(default_factory=AnswerSettings)

@@ -1,33 +1,24 @@
-"""What a request says about who sent it. Pure."""
+"""The one rule that says which addresses are this machine's own. Pure."""
 
-from ipaddress import ip_address
+from ipaddress import IPv6Address, ip_address
 
-from starlette.requests import Request
-
-from headworks.server.visit.forwarding import is_forwarded
+from headworks.server.visit.address import bare
 
 
-def is_loopback_peer(request: Request) -> bool:
-    """Whether the sender is a program on this machine that meant to talk to us.
+def is_loopback(host: str) -> bool:
+    """Whether a host is reached from this machine only.
 
-    Not when a proxy forwards for somebody else, and not when a browser was led here by a name that resolves
-    to loopback (DNS rebinding): then `Host` is that name.
+    The same rule reads the address of a peer, the name in a `Host` header and the address to listen on.
+
+    Args:
+        host: An address or a name, without its port; IPv6 with brackets or without.
     """
-    if request.client is None or is_forwarded(request.headers):
-        return False
-    return _is_loopback(request.client.host) and _is_loopback(_host_of(request.headers.get("host", "")))
-
-
-def _host_of(authority: str) -> str:
-    if authority.startswith("["):
-        return authority[1:].partition("]")[0]
-    return authority.partition(":")[0]
-
-
-def _is_loopback(host: str) -> bool:
     if host.lower() == "localhost":
         return True
     try:
-        return ip_address(host).is_loopback
+        address = ip_address(bare(host))
     except ValueError:
         return False
+    # A port that takes both families shows an IPv4 peer as ::ffff:127.0.0.1.
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return (mapped or address).is_loopback

@@ -1,11 +1,11 @@
-"""A certificate and its key, read and seen to fit before anything listens."""
+"""A certificate and its key, checked to fit each other before anything listens."""
 
 import ssl
 from pathlib import Path
 
 
 def server_context(certificate: Path, key: Path) -> ssl.SSLContext:
-    """Load a pair that clients are shown; none of their own is asked for.
+    """Load the certificate that clients are shown; they are not asked for one of their own.
 
     Args:
         certificate: PEM chain, the server's own first.
@@ -23,7 +23,7 @@ def server_context(certificate: Path, key: Path) -> ssl.SSLContext:
 
 
 def require_pair(certificate: Path | None, key: Path | None) -> None:
-    """Hold settings to both or none: with one alone a port would be served in clear.
+    """Hold settings to both or none: with one alone a port would be served without TLS.
 
     Raises:
         ValueError: one is missing.

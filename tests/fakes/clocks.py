@@ -12,6 +12,11 @@ class HandClock:
         self.time = 0.0
         self._limits: list[tuple[float, asyncio.Timeout]] = []
 
+    @property
+    def limits(self) -> int:
+        """Blocks that are limited in time now."""
+        return len(self._limits)
+
     def now(self) -> float:
         return self.time
 

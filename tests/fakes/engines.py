@@ -32,16 +32,8 @@ class TalkingEngine:
         self._is_closed = False
 
     @property
-    def model(self) -> str:
-        return "talking"
-
-    @property
     def max_model_tokens(self) -> int:
         return self._max_model_tokens
-
-    @property
-    def max_model_tokens_setting(self) -> str:
-        return "engine.talking.max_model_tokens"
 
     async def start(self) -> None:
         pass

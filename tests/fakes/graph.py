@@ -82,10 +82,10 @@ class AnsweringTurns:
 
     def __init__(self, outcome: TurnOutcome = FINISHED) -> None:
         self.outcome = outcome
-        self.asked: list[tuple[Caller, TurnRequest]] = []
+        self.asked: list[TurnRequest] = []
 
-    async def run(self, caller: Caller, turn: TurnRequest) -> TurnOutcome:
-        self.asked.append((caller, turn))
+    async def run(self, turn: TurnRequest) -> TurnOutcome:
+        self.asked.append(turn)
         return self.outcome
 
 
@@ -96,7 +96,7 @@ class HangingTurns:
         self.is_running = asyncio.Event()
         self.was_cancelled = asyncio.Event()
 
-    async def run(self, caller: Caller, turn: TurnRequest) -> TurnOutcome:
+    async def run(self, turn: TurnRequest) -> TurnOutcome:
         self.is_running.set()
         try:
             await asyncio.Event().wait()
@@ -109,7 +109,7 @@ class HangingTurns:
 class BreakingTurns:
     """Raises an exception whose message holds content."""
 
-    async def run(self, caller: Caller, turn: TurnRequest) -> TurnOutcome:
+    async def run(self, turn: TurnRequest) -> TurnOutcome:
         raise RuntimeError(f"could not read {turn.texts[0]}")
 
 

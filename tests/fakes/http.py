@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import dataclass, field
 
-from headworks.policy.bundles.bundle import Bundle
+from headworks.policy.bundles.active import PolicyInForce
 
 
 @dataclass
@@ -21,19 +21,19 @@ class SwitchedReadiness:
 
 
 @dataclass
-class HeldBundle:
-    """Gives out the bundle it holds."""
+class HeldPolicy:
+    """Says that the policy it holds is in force."""
 
-    bundle: Bundle | None
+    policy: PolicyInForce | None
 
-    def active(self) -> Bundle | None:
-        return self.bundle
+    def active(self) -> PolicyInForce | None:
+        return self.policy
 
 
 class BrokenBundles:
     """Raises an exception whose message holds a secret."""
 
-    def active(self) -> Bundle | None:
+    def active(self) -> PolicyInForce | None:
         raise RuntimeError("cannot open s3://key:hunter2@bucket")
 
 

@@ -1,18 +1,21 @@
 """Judges by behaviour. Each keeps the questions it was asked, oldest first."""
 
 import asyncio
+from dataclasses import replace
 
-from headworks.policy.answer import new_decision_id
+from headworks.policy.decision import new_decision_id
 from headworks.policy.errors import JudgeUnavailable, NoVerdict
+from headworks.policy.facts import MODALITIES
 from headworks.policy.question import Question, Stage
 from headworks.policy.verdict import Obligations, Verdict
 
 
 class AllowingJudge:
-    """Allows everything, under the obligations it was given."""
+    """Allows everything, under the obligations it was given; every modality where they name none."""
 
     def __init__(self, obligations: Obligations | None = None) -> None:
-        self._obligations = obligations or Obligations()
+        given = obligations or Obligations()
+        self._obligations = replace(given, modalities=given.modalities or MODALITIES)
         self.questions: list[Question] = []
         self.is_closed = False
 
@@ -55,7 +58,6 @@ class DenyingJudge(AllowingJudge):
             decision_id=new_decision_id(),
             reasons=(self._reason,),
             judge="fake",
-            obligations=Obligations(modalities=()),
         )
 
 

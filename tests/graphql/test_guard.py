@@ -1,5 +1,6 @@
 """Documents that would cost too much are refused before they are validated or run."""
 
+import json
 from typing import Any
 
 import pytest
@@ -13,11 +14,13 @@ from tests.fakes.graph import ADA, AnsweringTurns, OwnedTables, RecordingGraphql
 
 
 def graph(settings: GraphqlSettings | None = None) -> Graph:
-    return Graph(settings or GraphqlSettings(), OwnedTables(), AnsweringTurns(), RecordingGraphqlObserver())
+    return Graph(settings or GraphqlSettings(), OwnedTables(), RecordingGraphqlObserver())
 
 
 async def answer(query: str, settings: GraphqlSettings | None = None, **variables: Any) -> dict[str, Any]:
-    return await graph(settings).answer(GraphqlRequest(query, variables), ADA)
+    answered = await graph(settings).answer(GraphqlRequest(query, variables), ADA, AnsweringTurns())
+    response: dict[str, Any] = json.loads(answered.body)
+    return response
 
 
 async def code(query: str, settings: GraphqlSettings | None = None) -> Any:
@@ -127,7 +130,7 @@ async def test_a_subscription_is_no_query() -> None:
 async def test_no_document_is_our_fault(query: str) -> None:
     """Whatever is sent, the answer is data or an error of the sender's, never a masked one."""
     observer = RecordingGraphqlObserver()
-    asked = Graph(GraphqlSettings(), OwnedTables(), AnsweringTurns(), observer)
-    response = await asked.answer(GraphqlRequest(query), ADA)
+    asked = Graph(GraphqlSettings(), OwnedTables(), observer)
+    response = json.loads((await asked.answer(GraphqlRequest(query), ADA, AnsweringTurns())).body)
     assert "errors" in response or "data" in response
     assert observer.faults == []

@@ -1,5 +1,6 @@
 """The subgraph, asked without HTTP."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from headworks.graphql.execution import MASKED, Graph, GraphqlRequest
 from headworks.graphql.sdl import subgraph_sdl
 from headworks.graphql.settings import GraphqlSettings
+from headworks.graphql.table.port import RowsFault, RowsRequest
 from headworks.graphql.turn.port import Failed, Refused, Turns
 from headworks.policy.identity.caller import Caller
 from tests.fakes.graph import (
@@ -26,6 +28,7 @@ ROWS = """query Rows($first: Int! = 2, $after: String, $filters: [RowFilter!], $
     ... on RowConnection { edges { cursor node { number values } } pageInfo { hasNextPage endCursor } }
     ... on BadFilter { filter message }
     ... on BadPage { argument message }
+    ... on RowsFailed { code message }
   } } }
 }"""
 TURN = """mutation Turn($input: TurnInput!) { turn(input: $input) { __typename
@@ -38,13 +41,19 @@ TURN = """mutation Turn($input: TurnInput!) { turn(input: $input) { __typename
 class Asking:
     """A graph over fakes."""
 
-    def __init__(self, turns: Turns | None = None, settings: GraphqlSettings | None = None) -> None:
-        self.tables = OwnedTables()
+    def __init__(
+        self,
+        turns: Turns | None = None,
+        settings: GraphqlSettings | None = None,
+        tables: OwnedTables | None = None,
+    ) -> None:
+        self.tables = tables or OwnedTables()
         self.observer = RecordingGraphqlObserver()
-        self.graph = Graph(settings or GraphqlSettings(), self.tables, turns or AnsweringTurns(), self.observer)
+        self.turns = turns or AnsweringTurns()
+        self.graph = Graph(settings or GraphqlSettings(), self.tables, self.observer)
 
     async def ask(self, query: str, caller: Caller = ADA, **variables: Any) -> Any:
-        return await self.graph.answer(GraphqlRequest(query, variables), caller)
+        return json.loads((await self.graph.answer(GraphqlRequest(query, variables), caller, self.turns)).body)
 
     async def data(self, query: str, caller: Caller = ADA, **variables: Any) -> Any:
         response = await self.ask(query, caller, **variables)
@@ -135,6 +144,21 @@ async def test_more_filters_than_allowed_is_a_bad_filter() -> None:
     assert (rows["__typename"], rows["filter"]) == ("BadFilter", 16)
 
 
+async def test_rows_that_cannot_be_read_are_a_union_member() -> None:
+    """A limit of the store is told with its code, not as an entry of `errors`."""
+
+    class FullTables(OwnedTables):
+        async def rows(self, request: RowsRequest, caller: Caller) -> RowsFault:
+            return RowsFault("TOO_LARGE", "intake.table.max_seconds allows 20, the input has 21")
+
+    rows = (await Asking(tables=FullTables()).data(ROWS))["table"]["rows"]
+    assert rows == {
+        "__typename": "RowsFailed",
+        "code": "TOO_LARGE",
+        "message": "intake.table.max_seconds allows 20, the input has 21",
+    }
+
+
 async def test_somebody_elses_table_looks_like_no_table() -> None:
     """Nobody learns from the answer which ids exist."""
     query = '{ table(id: "tbl-orders") { __typename ... on TableNotFound { id message } } }'
@@ -167,12 +191,17 @@ async def test_service_sdl_names_the_entity_key() -> None:
     "representation",
     [{"id": "x"}, {"__typename": "Row", "id": "x"}, {"__typename": "Table"}, {"__typename": "Table", "id": 7}, "x", []],
 )
-async def test_a_representation_that_is_none_is_refused(representation: object) -> None:
-    """Garbage references neither crash nor reach the store."""
+async def test_a_representation_that_is_none_voids_no_other(representation: object) -> None:
+    """It is null with an error at its own place, and does not reach the store (Netflix/dgs-framework#1593)."""
     asking = Asking()
     query = "query E($r: [_Any!]!) { _entities(representations: $r) { ... on Table { id } } }"
-    assert await asking.code(query, r=[representation]) == "BAD_REPRESENTATION"
-    assert asking.tables.lookups == []
+    good = {"__typename": "Table", "id": "tbl-orders"}
+    response = await asking.ask(query, r=[good, representation, good])
+    assert response["data"]["_entities"] == [{"id": "tbl-orders"}, None, {"id": "tbl-orders"}]
+    (error,) = response["errors"]
+    assert (error["path"], error["extensions"]) == (["_entities", 1], {"code": "BAD_REPRESENTATION"})
+    assert asking.tables.lookups == [("tbl-orders",)]
+    assert asking.observer.faults == []
 
 
 async def test_too_many_representations_are_refused() -> None:
@@ -196,8 +225,7 @@ async def test_a_finished_turn_tells_text_usage_and_verdict() -> None:
         "usage": {"inputTokens": 12, "outputTokens": 4},
         "verdict": {"allow": True, "decisionId": "dec-1", "trust": 0.75, "reasons": ["OWN_TENANT"]},
     }
-    caller, asked = turns.asked[0]
-    assert caller == ADA
+    (asked,) = turns.asked
     assert (asked.texts, asked.purpose, asked.max_output_tokens) == (("How many?", "In March."), "demo", 8)
 
 
@@ -217,7 +245,7 @@ async def test_a_failed_turn_names_its_code() -> None:
 
 
 async def test_an_unknown_exception_is_masked_and_told_once() -> None:
-    """P13: the message of an exception may hold what the caller sent."""
+    """The message of an exception may hold what the caller sent (aigw PR#2508)."""
     asking = Asking(BreakingTurns())
     response = await asking.ask(TURN, input={"text": ["the launch code is 0000"]})
     assert response["errors"][0]["message"] == MASKED

@@ -1,11 +1,12 @@
 import json
+import math
 from typing import Any
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from headworks.policy.answer import OddAnswer, parse_json, verdict_from
+from headworks.policy.answer import HIGHEST_CEILING, ZEROS, OddAnswer, parse_json, verdict_from
 from headworks.policy.errors import JudgeUnavailable, NoVerdict
 from headworks.policy.verdict import Obligations, Verdict
 from tests.strategies import json_values
@@ -36,6 +37,35 @@ def test_a_refusal_keeps_its_reasons_and_carries_nothing() -> None:
     assert (verdict.allow, verdict.reasons, verdict.obligations.modalities) == (False, ("TRUST_TOO_LOW",), ())
 
 
+@pytest.mark.parametrize("name", ZEROS)
+def test_an_obligation_of_zero_refuses_for_good(name: str) -> None:
+    """Zero means never. As an odd answer it was UNAVAILABLE, and callers were told to retry in a second for ever."""
+    obligations = {"max_output_tokens": 5, "modalities": ["text"], name: [] if name == "modalities" else 0}
+    verdict = read({**ALLOW, "reasons": ["OWN_TENANT"], "obligations": obligations})
+    assert (verdict.allow, verdict.reasons, verdict.decision_id) == (False, (ZEROS[name],), "d-1")
+    assert (verdict.judge, verdict.revision, verdict.obligations) == ("test", "r-1", Obligations())
+
+
+def test_every_zero_is_named() -> None:
+    """An operator then mends the policy at once and not one obligation after the other."""
+    obligations = {"turns_per_minute": 0, "max_input_tokens": 0, "modalities": ["text"]}
+    verdict = read({**ALLOW, "obligations": obligations})
+    assert verdict.reasons == ("MAX_INPUT_TOKENS_IS_ZERO", "TURNS_PER_MINUTE_IS_ZERO")
+
+
+@pytest.mark.parametrize("name", [name for name in ZEROS if name != "modalities"])
+def test_a_very_high_ceiling_is_the_highest_that_can_be_sent(name: str) -> None:
+    """A policy says "very many" by ten thousand million; the contract has 32 bits, and the turn ended as INTERNAL."""
+    verdict = read({**ALLOW, "obligations": {"modalities": ["text"], name: 10**10}})
+    assert (verdict.allow, getattr(verdict.obligations, name)) == (True, HIGHEST_CEILING)
+
+
+def test_a_refusal_with_a_zero_keeps_its_own_reasons() -> None:
+    """Policy said why; what it would have obliged us to is of no matter then."""
+    verdict = read({**REFUSE, "obligations": {"turns_per_minute": 0, "modalities": ["text"]}})
+    assert (verdict.reasons, verdict.obligations) == (("TRUST_TOO_LOW",), Obligations())
+
+
 ODD: list[tuple[str, Any]] = [
     ("nothing", {}),
     ("null", None),
@@ -58,7 +88,8 @@ ODD: list[tuple[str, Any]] = [
     ("an unknown obligation", {**ALLOW, "obligations": {"modalities": [], "watermark": True}}),
     ("an unknown modality", {**ALLOW, "obligations": {"modalities": ["smell"]}}),
     ("a modality twice", {**ALLOW, "obligations": {"modalities": ["text", "text"]}}),
-    ("a ceiling of zero", {**ALLOW, "obligations": {"modalities": [], "max_input_tokens": 0}}),
+    ("a ceiling of zero that is not whole", {**ALLOW, "obligations": {"modalities": [], "max_input_tokens": 0.0}}),
+    ("a ceiling that is false", {**ALLOW, "obligations": {"modalities": [], "max_input_tokens": False}}),
     ("a negative ceiling", {**ALLOW, "obligations": {"modalities": [], "max_input_tokens": -1}}),
     ("a ceiling that is true", {**ALLOW, "obligations": {"modalities": [], "max_input_tokens": True}}),
     ("a ceiling in text", {**ALLOW, "obligations": {"modalities": [], "max_input_tokens": "9"}}),
@@ -69,8 +100,8 @@ ODD: list[tuple[str, Any]] = [
 
 
 @pytest.mark.parametrize(("what", "document"), ODD, ids=[what for what, _ in ODD])
-def test_p3_every_odd_answer_is_no_verdict(what: str, document: object) -> None:
-    """P3: there is no shape that nearly counts."""
+def test_every_odd_answer_is_no_verdict(what: str, document: object) -> None:
+    """There is no shape that nearly counts (open-policy-agent/opa#2732)."""
     with pytest.raises(JudgeUnavailable) as refused:
         read(document)
     assert (refused.value.reason, refused.value.decision_id) == (NoVerdict.ODD, "d-1")
@@ -98,6 +129,31 @@ def test_one_bad_part_never_allows(part: str, value: object) -> None:
     if part == "obligations":
         assert isinstance(value, dict)
         assert isinstance(value["modalities"], list)
+
+
+NUMBERS = (0, 1, 2, -1, 2**31 - 1, 2**31, 2**53 - 1, 2**53, 10**400, 0.0, -0.0, 0.5, 1.0, 1e308)
+NO_NUMBERS = (math.nan, math.inf, -math.inf, None, True, False, "", "0", "9", "text")
+LISTS = ([], [0], [None], ["text"], ["text", "text"], ["smell"], {}, {"a": 1})
+HOSTILE = st.sampled_from((*NUMBERS, *NO_NUMBERS, *LISTS))
+
+
+@given(st.fixed_dictionaries({}, optional=dict.fromkeys(ZEROS, HOSTILE)))
+def test_no_hostile_obligation_widens_an_allow(obligations: dict[str, Any]) -> None:
+    """An allow holds the turn to what policy wrote or to less; what cannot be held to is a refusal or no verdict."""
+    try:
+        verdict = read({**ALLOW, "obligations": obligations})
+    except JudgeUnavailable:
+        return
+    held = {name: getattr(verdict.obligations, name) for name in ZEROS}
+    if not verdict.allow:
+        assert set(verdict.reasons) <= set(ZEROS.values())
+        assert held["modalities"] == ()
+        return
+    assert held.pop("modalities") == ("text",) == tuple(obligations["modalities"])
+    for name, ceiling in held.items():
+        written = obligations.get(name)
+        assert (ceiling is None) is (written is None), name
+        assert ceiling is None or 1 <= ceiling <= written
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from opa_bindings import OpaEngine
 
 from headworks.policy.answer import verdict_from
-from headworks.policy.bundles.bundle import build_bundle, read_bundle
+from headworks.policy.bundles.bundle import pack, read_bundle
 from headworks.policy.bundles.sources import DEFAULT_FOLDER, read_folder
 from headworks.policy.errors import JudgeUnavailable
 from headworks.policy.question import Question
@@ -20,6 +20,7 @@ from headworks.policy.regorus import RegorusJudge
 from headworks.policy.settings import RegorusSettings
 from headworks.policy.verdict import Obligations, Verdict
 from tests.policy.conftest import TABLE
+from tests.policy.embedded import embedded_judge
 from tests.policy.opa_server import engine_for
 from tests.policy.questions import question
 from tests.strategies import json_values, questions
@@ -30,7 +31,7 @@ ROWS: list[dict[str, Any]] = TABLE["rows"]
 
 @pytest.fixture(scope="module")
 def judge(folder: Path) -> Iterator[RegorusJudge]:
-    made = RegorusJudge(RegorusSettings(folder=folder))
+    made = embedded_judge(RegorusSettings(folder=folder))
     yield made
     asyncio.run(made.close())
 
@@ -38,7 +39,7 @@ def judge(folder: Path) -> Iterator[RegorusJudge]:
 @pytest.fixture(scope="module")
 def oracle(folder: Path) -> Iterator[OpaEngine]:
     """OPA's own engine with the policy as it leaves in a bundle."""
-    sources, _ = read_bundle(build_bundle(folder).content)
+    sources, _ = read_bundle(pack(read_folder(folder)).content)
     with engine_for(sources) as engine:
         yield engine
 

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from headworks.policy.bundles.bundle import build_bundle
+from headworks.policy.bundles.bundle import pack
 from headworks.policy.bundles.sources import read_folder
 from headworks.policy.errors import JudgeUnavailable, NoVerdict
 from headworks.policy.opa import OpaJudge
-from headworks.policy.regorus import RegorusJudge
 from headworks.policy.settings import OpaSettings, RegorusSettings
 from tests.contracts.judge import check_judge
+from tests.policy.embedded import embedded_judge
 from tests.policy.opa_server import http_server, opa_server, raw_server
 from tests.policy.questions import question
 
@@ -59,7 +59,7 @@ async def test_opa_is_a_judge(folder: Path) -> None:
 
 async def test_opa_and_regorus_give_one_answer_and_revision(folder: Path) -> None:
     """An operator may change the judge without changing a decision."""
-    embedded = RegorusJudge(RegorusSettings(folder=folder))
+    embedded = embedded_judge(RegorusSettings(folder=folder))
     async with opa_server(read_folder(folder)) as port:
         remote = OpaJudge(settings(port))
         for asked in ASKED:
@@ -74,7 +74,7 @@ async def test_opa_and_regorus_give_one_answer_and_revision(folder: Path) -> Non
 async def test_the_opa_binary_decides_from_our_bundle(folder: Path, tmp_path: Path, unused_tcp_port: int) -> None:
     """The real server, with the policy as it leaves in a bundle."""
     bundle = tmp_path / "headworks.tar.gz"
-    bundle.write_bytes(build_bundle(folder).content)
+    bundle.write_bytes(pack(read_folder(folder)).content)
     process = await asyncio.create_subprocess_exec(
         "opa",
         "run",
@@ -97,8 +97,8 @@ async def test_a_server_that_is_not_there_is_down(unused_tcp_port: int) -> None:
     assert await reason_of(unused_tcp_port) is NoVerdict.DOWN
 
 
-async def test_d12_warm_fails_when_the_server_never_comes(unused_tcp_port: int) -> None:
-    """D12: a gateway that cannot ask policy is not ready."""
+async def test_warm_fails_when_the_server_never_comes(unused_tcp_port: int) -> None:
+    """A gateway that cannot ask policy is not ready (agentgateway/agentgateway#2383)."""
     judge = OpaJudge(settings(unused_tcp_port, warm_timeout_seconds=0.1))
     with pytest.raises(JudgeUnavailable) as refused:
         await judge.warm()
@@ -106,8 +106,8 @@ async def test_d12_warm_fails_when_the_server_never_comes(unused_tcp_port: int) 
     await judge.close()
 
 
-async def test_d12_warm_asks_a_real_question_first() -> None:
-    """D12: health is not enough; the first caller must not meet a cold or undefined policy."""
+async def test_warm_asks_a_real_question_first() -> None:
+    """A healthy server may still have a cold or undefined policy (agentgateway/agentgateway#2383)."""
     async with replying({}) as port:
         judge = OpaJudge(settings(port))
         with pytest.raises(JudgeUnavailable) as refused:
@@ -116,8 +116,8 @@ async def test_d12_warm_asks_a_real_question_first() -> None:
     assert refused.value.reason is NoVerdict.UNDEFINED
 
 
-async def test_d13_a_silent_server_is_slow() -> None:
-    """D13: each question has a time limit of its own, and its connection does not stay behind."""
+async def test_a_silent_server_is_slow() -> None:
+    """Each question has its own time limit, and its connection is not left behind (agentgateway/agentgateway#3412)."""
     asked, left = asyncio.Event(), asyncio.Event()
 
     async def data(_: web.Request) -> web.Response:
@@ -134,8 +134,8 @@ async def test_d13_a_silent_server_is_slow() -> None:
         await asyncio.wait_for(left.wait(), 5)
 
 
-async def test_d13_a_trickle_is_slow() -> None:
-    """D13: the limit is on the whole answer, not on the gap between its bytes."""
+async def test_a_trickle_is_slow() -> None:
+    """The limit is on the whole answer, not on the gap between its bytes (agentgateway/agentgateway#3412)."""
 
     async def data(request: web.Request) -> web.StreamResponse:
         reply = web.StreamResponse()
@@ -161,8 +161,8 @@ async def test_an_endless_reply_is_cut_at_its_limit() -> None:
         assert await reason_of(port) is NoVerdict.ODD
 
 
-async def test_p3_no_policy_on_the_server_is_undefined() -> None:
-    """P3: OPA answers `{}` where there is no such document."""
+async def test_no_policy_on_the_server_is_undefined() -> None:
+    """OPA answers `{}` where there is no such document (open-policy-agent/opa#2732)."""
     async with replying({}) as port:
         assert await reason_of(port) is NoVerdict.UNDEFINED
 
@@ -181,8 +181,8 @@ async def test_p3_no_policy_on_the_server_is_undefined() -> None:
         pytest.param({"result": ALLOW, "warning": "x" * 70000}, 200, "ODD", id="huge"),
     ],
 )
-async def test_p3_an_odd_reply_is_no_verdict(result: object, status: int, reason: str) -> None:
-    """P3: an allow inside the wrong status or wrapping does not count."""
+async def test_an_odd_reply_is_no_verdict(result: object, status: int, reason: str) -> None:
+    """An allow inside the wrong status or wrapping does not count (open-policy-agent/opa#2732)."""
     async with replying(result, status) as port:
         assert await reason_of(port) is NoVerdict[reason]
 
@@ -227,6 +227,28 @@ async def test_a_redirect_is_not_followed(folder: Path) -> None:
     assert not followed.is_set()
 
 
+@pytest.mark.parametrize(
+    "provenance",
+    [
+        None,
+        [],
+        {"bundles": []},
+        {"bundles": {"a": None}},
+        {"bundles": {"a": {"revision": 7}}},
+        {"bundles": {"a": {"revision": "r1"}, "b": {"revision": "r2"}}},
+        {"bundles": {"a": {"revision": "\ud800"}}},
+        {"bundles": {"a": {"revision": "r1\nr2"}}},
+    ],
+)
+async def test_a_revision_that_cannot_be_told_is_left_out(provenance: object) -> None:
+    """The decision stands without it; half a surrogate pair in it once ended the turn as INTERNAL."""
+    async with replying({"result": ALLOW, "provenance": provenance}) as port:
+        judge = OpaJudge(settings(port))
+        verdict = await judge.judge(question())
+        await judge.close()
+    assert (verdict.allow, verdict.revision) == (True, "")
+
+
 async def test_a_connection_closed_while_idle_is_replaced() -> None:
     """Else the first question after a quiet minute would be refused."""
     closed_first: list[bool] = []
@@ -249,8 +271,8 @@ async def test_a_connection_closed_while_idle_is_replaced() -> None:
         await judge.close()
 
 
-async def test_p13_the_token_is_sent_and_never_shown(folder: Path) -> None:
-    """P13: settings are printed at start."""
+async def test_the_token_is_sent_and_never_shown(folder: Path) -> None:
+    """Settings are printed at start (vllm-project/production-stack#824)."""
     async with opa_server(read_folder(folder), token="hush-hush") as port:
         judge = OpaJudge(settings(port, token="hush-hush"))
         assert (await judge.judge(question())).allow

@@ -5,12 +5,15 @@ from pathlib import Path
 
 import pytest
 
+from headworks.policy.bundles.bundle import pack
+from headworks.policy.bundles.sources import read_folder
 from headworks.policy.errors import JudgeUnavailable, NoVerdict, PolicyBroken
 from headworks.policy.identity.caller import AuthenticatedBy, Caller
 from headworks.policy.question import Question
 from headworks.policy.regorus import RegorusJudge
 from headworks.policy.settings import RegorusSettings
 from tests.contracts.judge import check_judge
+from tests.policy.embedded import embedded_judge
 from tests.policy.questions import question
 
 GOOD = '{"allow": true, "reasons": [], "obligations": {"modalities": ["text"]}}'
@@ -33,16 +36,15 @@ async def test_regorus_is_a_judge(folder: Path) -> None:
     """The contract, on the default policy."""
     settings = RegorusSettings(folder=folder, max_decision_milliseconds=1000)
     asked = [question(), question(tenant="acme"), question(trust=0), question(roles=["reader"])]
-    await check_judge(lambda: RegorusJudge(settings), asked)
+    await check_judge(lambda: embedded_judge(settings), asked)
 
 
 async def test_the_verdict_names_the_revision(folder: Path) -> None:
     """The same digest as in the bundle that OPA agents fetch."""
-    judge = RegorusJudge(RegorusSettings(folder=folder))
-    assert judge.revision == ""
+    judge = embedded_judge(RegorusSettings(folder=folder))
     verdict = await judge.judge(question())
     await judge.close()
-    assert verdict.revision == judge.revision
+    assert verdict.revision == pack(read_folder(folder)).revision
     assert len(verdict.revision) == 64
 
 
@@ -66,35 +68,35 @@ async def test_the_verdict_names_the_revision(folder: Path) -> None:
         ),
     ],
 )
-async def test_p3_no_clear_answer_is_no_verdict(tmp_path: Path, rules: str, reason: str) -> None:
-    """P3: an operator's own policy may fail in any way; none of them is an allow."""
-    judge = RegorusJudge(policy(tmp_path, rules))
+async def test_no_clear_answer_is_no_verdict(tmp_path: Path, rules: str, reason: str) -> None:
+    """An operator's own policy may fail in any way; none of them is an allow (open-policy-agent/opa#2732)."""
+    judge = embedded_judge(policy(tmp_path, rules))
     assert await reason_of(judge, question()) is NoVerdict[reason]
 
 
 @pytest.mark.parametrize(
     "rules", ["decision := {", "decision := nosuch(1)", "decision := nosuch", "other := 1"], ids=str
 )
-async def test_p4_a_broken_policy_stops_the_start(tmp_path: Path, rules: str) -> None:
-    """P4: at once and with the engine's message, without the Rust stack."""
-    judge = RegorusJudge(policy(tmp_path, rules))
+async def test_a_broken_policy_stops_the_start(tmp_path: Path, rules: str) -> None:
+    """At once and with the engine's message, without the Rust stack (zalando/skipper#3120)."""
+    judge = embedded_judge(policy(tmp_path, rules))
     with pytest.raises(PolicyBroken) as broken:
         await judge.warm()
     assert "Stack backtrace" not in str(broken.value)
     assert await reason_of(judge, question()) is NoVerdict.DOWN
 
 
-async def test_an_empty_folder_stops_the_start(tmp_path: Path) -> None:
+def test_an_empty_folder_stops_the_start(tmp_path: Path) -> None:
     """No policy is not an open door."""
     with pytest.raises(PolicyBroken, match=r"no \.rego"):
-        await RegorusJudge(RegorusSettings(folder=tmp_path)).warm()
+        embedded_judge(RegorusSettings(folder=tmp_path))
 
 
 async def test_a_slow_policy_stops_the_start(tmp_path: Path) -> None:
     """It would block the event loop at every question."""
     rules = f"decision := {GOOD} if count([1 | some i in numbers.range(1, 20000); i * i == 9]) == 1"
     settings = policy(tmp_path, rules)
-    judge = RegorusJudge(RegorusSettings(folder=settings.folder, max_decision_milliseconds=0.5))
+    judge = embedded_judge(RegorusSettings(folder=settings.folder, max_decision_milliseconds=0.5))
     with pytest.raises(PolicyBroken, match="max_decision_milliseconds"):
         await judge.warm()
     await judge.close()
@@ -105,9 +107,9 @@ async def test_a_slow_policy_stops_the_start(tmp_path: Path) -> None:
     [question(trust=float("nan")), question(model="\ud800"), question(model="m" * 70000)],
     ids=["nan", "surrogate", "long"],
 )
-async def test_b10_a_question_that_json_cannot_carry_is_refused(folder: Path, asked: Question) -> None:
-    """B10: policy gets digests and counts; what is not that does not reach it."""
-    assert await reason_of(RegorusJudge(RegorusSettings(folder=folder)), asked) is NoVerdict.ODD
+async def test_a_question_that_json_cannot_carry_is_refused(folder: Path, asked: Question) -> None:
+    """Policy gets digests and counts; what is not that does not reach it (open-policy-agent/opa#3933)."""
+    assert await reason_of(embedded_judge(RegorusSettings(folder=folder)), asked) is NoVerdict.ODD
 
 
 async def test_attributes_of_the_wrong_type_are_refused(folder: Path) -> None:
@@ -115,12 +117,12 @@ async def test_attributes_of_the_wrong_type_are_refused(folder: Path) -> None:
     caller = Caller("local", "x", AuthenticatedBy.LOOPBACK, attributes={"a": object()})  # type: ignore[dict-item]
     asked = question()
     odd = Question(asked.turn_id, asked.stage, caller, "m", "", 1, asked.input, asked.trust)
-    assert await reason_of(RegorusJudge(RegorusSettings(folder=folder)), odd) is NoVerdict.ODD
+    assert await reason_of(embedded_judge(RegorusSettings(folder=folder)), odd) is NoVerdict.ODD
 
 
 async def test_other_threads_may_ask_too(folder: Path) -> None:
     """An engine panics on a thread that did not make it, and complains when it is let go there."""
-    judge = RegorusJudge(RegorusSettings(folder=folder))
+    judge = embedded_judge(RegorusSettings(folder=folder))
     expected = (await judge.judge(question())).allow
     answers: list[bool] = []
 

@@ -12,16 +12,15 @@ from google.rpc.error_details_pb2 import ErrorInfo, RetryInfo
 from google.rpc.status_pb2 import Status
 
 from headworks.intake.preprocessor import Preprocessor
-from headworks.intake.prompt.decoder import TextDecoder
 from headworks.intake.prompt.settings import PromptSettings
 from headworks.intake.prompt.template import ChatTemplate
 from headworks.intake.prompt.tokenizer import ModelTokenizer
-from headworks.intake.prompt.writer import PromptWriter
 from headworks.intake.span import Modality
 from headworks.intake.table.preprocessor import TablePreprocessor
-from headworks.intake.table.settings import TableSettings
-from headworks.intake.table.store import TableStore, TableStoreSettings
+from headworks.intake.table.settings import TableSettings, TableStoreSettings
+from headworks.intake.table.store import TableStore
 from headworks.intake.text import TextPreprocessor, TextSettings
+from headworks.intake.voice.encoding import VoiceForm
 from headworks.intake.work import WorkPool, WorkSettings
 from headworks.policy.identity.api_keys import ApiKeyIdentifier
 from headworks.policy.identity.settings import CredentialSettings
@@ -29,15 +28,16 @@ from headworks.policy.judge import Judge
 from headworks.policy.trust.settings import TrustSettings
 from headworks.server.clock import Clock, SystemClock
 from headworks.server.engine.engine import Engine
-from headworks.server.flow.admission import Permits
+from headworks.server.engine.served import ServedModel
+from headworks.server.flow.admission import Admission
 from headworks.server.flow.meter import Meter
 from headworks.server.flow.settings import FlowSettings
 from headworks.server.rpc.server import RpcServer
 from headworks.server.rpc.settings import RpcSettings
+from headworks.server.turn.opening import Opening
 from headworks.server.turn.record import SilentObserver, TurnObserver, TurnRecord
 from headworks.server.turn.runner import TurnRunner
 from headworks.server.turn.settings import TurnSettings
-from headworks.server.turn.steps import Setup
 from headworks.v1 import turn_pb2 as pb
 from headworks.v1.turn_pb2_grpc import TurnServiceStub
 from tests.fakes.engines import TalkingEngine
@@ -51,26 +51,21 @@ class TextAndTables:
     def __init__(self) -> None:
         self.pool = WorkPool("table", WorkSettings())
         self.tables = TableStore(TableStoreSettings())
-        self._tokenizer = ModelTokenizer(make_spec())
-        self._template = ChatTemplate(CHATML, {})
 
-    def open_part(self, modality: Modality, part: int, setup: Setup, owner: str) -> Preprocessor:
+    def open_part(self, modality: Modality, part: int, form: VoiceForm, owner: str) -> Preprocessor:
         if modality is Modality.TABLE:
-            count = len(self._tokenizer.encode_plain("x"))
-            return TablePreprocessor(
-                part, owner, self.tables, self.pool, lambda text: count + len(text), TableSettings()
-            )
+            return TablePreprocessor(part, owner, self.tables, self.pool, len, TableSettings())
         return TextPreprocessor(part, TextSettings())
-
-    def prompt_writer(self, instructions: str) -> PromptWriter:
-        return PromptWriter(self._tokenizer, self._template, instructions, PromptSettings())
-
-    def text_decoder(self) -> TextDecoder:
-        return TextDecoder(self._tokenizer)
 
     def close(self) -> None:
         self.pool.close()
         self.tables.close()
+
+
+def served_by(engine: Engine, name: str = "talking") -> ServedModel:
+    """A served model with a small tokenizer and a plain template."""
+    tokenizer, template = ModelTokenizer(make_spec()), ChatTemplate(CHATML, {})
+    return ServedModel(name, engine, tokenizer, template, f"engine.{name}.max_model_tokens", PromptSettings())
 
 
 class Recorder(SilentObserver):
@@ -90,7 +85,7 @@ class Edge:
     server: RpcServer
     channel: grpc.aio.Channel
     engine: Any
-    permits: Permits
+    admission: Admission
     meter: Meter
     intake: TextAndTables
     recorder: Any
@@ -103,8 +98,11 @@ class Edge:
     async def is_clean(self) -> None:
         """Return when nothing runs; fail when something still does after a second."""
         async with asyncio.timeout(1):
-            while self.engine.load().running or self.permits.held or self.permits.waiting:  # noqa: ASYNC110
+            while self.engine.load().running or self._open_calls():  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
+
+    def _open_calls(self) -> int:
+        return self.admission.held + self.admission.waiting + len(self.admission.lobby)
 
     async def still_works(self) -> None:
         """The next turn on the same channel is answered."""
@@ -128,26 +126,21 @@ async def edge(
 ) -> AsyncIterator[Edge]:
     """Serve on a free port, and check at the end that no turn is left."""
     flow = flow or FlowSettings()
-    clock, permits, recorder = clock or SystemClock(), Permits(flow), observer or Recorder()
+    clock, recorder, settings = clock or SystemClock(), observer or Recorder(), settings or TurnSettings()
+    admission = Admission(flow, clock)
     intake = intake or TextAndTables()
     meter = Meter(flow.max_tenants, clock)
     engine = engine or TalkingEngine()
+    served = served_by(engine)
+    opening = Opening(served, judge or AllowingJudge(), TrustSettings(), admission, meter, settings, clock)
     runner = TurnRunner(
-        engine=engine,
-        judge=judge or AllowingJudge(),
-        intake=intake,
-        permits=permits,
-        meter=meter,
-        observer=recorder,
-        clock=clock,
-        settings=settings or TurnSettings(),
-        trust=TrustSettings(),
+        served=served, intake=intake, opening=opening, observer=recorder, settings=settings, clock=clock
     )
     server = RpcServer(rpc or RpcSettings(port=0), runner, ApiKeyIdentifier(credentials or CredentialSettings()))
     await server.start()
     await server.set_serving(True)
     async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}", options=options) as channel:
-        running = Edge(server, channel, engine, permits, meter, intake, recorder, runner)
+        running = Edge(server, channel, engine, admission, meter, intake, recorder, runner)
         try:
             yield running
             await running.is_clean()

@@ -4,6 +4,7 @@ import ast
 import dataclasses
 import operator
 import re
+import runpy
 from collections.abc import Iterator
 from pathlib import Path
 from typing import get_type_hints
@@ -13,12 +14,13 @@ import pytest
 from headworks.policy.verdict import Obligations
 from headworks.server.clock import SystemClock
 from headworks.server.engine.engine import Engine
+from headworks.server.engine.settings import EngineKind
 from headworks.server.engine.simulated import SimulatedEngine
 from headworks.server.engine.vllm_local import VllmEngine
 from headworks.server.settings import Settings
 
 ROOT = Path(__file__).parents[2]
-NAMING = frozenset({"TooLarge", "TooMany", "TurnTimedOut", "next_step"})
+NAMING = frozenset({"Bound", "TooLarge", "TooMany", "TurnTimedOut", "next_step"})
 """Calls that take a limit's name."""
 ALLOWS = re.compile(r"((?:\w+\.)+\w+) allows ")
 CALLERS_OWN = "deadline"
@@ -58,13 +60,16 @@ def test_every_limit_named_in_an_error_is_a_setting() -> None:
 
 @pytest.mark.parametrize(
     "engine",
-    [
-        VllmEngine(Path(), "", Settings().engine.vllm),
-        SimulatedEngine("", (), Settings().engine.simulated, SystemClock()),
-    ],
-    ids=["vllm", "simulated"],
+    [VllmEngine(Path(), "", Settings().engine.vllm), SimulatedEngine((), Settings().engine.simulated, SystemClock())],
+    ids=[EngineKind.VLLM.value, EngineKind.SIMULATED.value],
 )
-def test_engine_names_the_setting_of_its_length(engine: Engine) -> None:
+def test_an_engines_length_is_the_setting_that_errors_name(engine: Engine, request: pytest.FixtureRequest) -> None:
     """The name leads to the very value."""
-    setting = operator.attrgetter(engine.max_model_tokens_setting)(Settings())
-    assert setting == engine.max_model_tokens
+    setting = f"engine.{request.node.callspec.id}.max_model_tokens"
+    assert operator.attrgetter(setting)(Settings()) == engine.max_model_tokens
+
+
+def test_the_page_of_limits_is_made_from_the_settings() -> None:
+    """A default that was changed in the code alone would mislead whoever plans by the page."""
+    page = runpy.run_path(str(ROOT / "docs" / "limits.py"))["page"]()
+    assert page == (ROOT / "docs" / "limits.md").read_text()

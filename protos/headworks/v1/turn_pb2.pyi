@@ -29,7 +29,7 @@ class _AudioEncodingEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_AudioEn
     AUDIO_ENCODING_UNSPECIFIED: _AudioEncoding.ValueType  # 0
     """The same as CONTAINER."""
     AUDIO_ENCODING_CONTAINER: _AudioEncoding.ValueType  # 1
-    """A whole file: WAV, FLAC, OGG (Opus or Vorbis) or MP3; read once its last chunk is there."""
+    """A file: WAV, FLAC, OGG (Opus or Vorbis) or MP3. It is read once its last chunk is there."""
     AUDIO_ENCODING_LINEAR16: _AudioEncoding.ValueType  # 2
     """Signed 16-bit little-endian mono samples; read while they arrive."""
 
@@ -39,7 +39,7 @@ class AudioEncoding(_AudioEncoding, metaclass=_AudioEncodingEnumTypeWrapper):
 AUDIO_ENCODING_UNSPECIFIED: AudioEncoding.ValueType  # 0
 """The same as CONTAINER."""
 AUDIO_ENCODING_CONTAINER: AudioEncoding.ValueType  # 1
-"""A whole file: WAV, FLAC, OGG (Opus or Vorbis) or MP3; read once its last chunk is there."""
+"""A file: WAV, FLAC, OGG (Opus or Vorbis) or MP3. It is read once its last chunk is there."""
 AUDIO_ENCODING_LINEAR16: AudioEncoding.ValueType  # 2
 """Signed 16-bit little-endian mono samples; read while they arrive."""
 Global___AudioEncoding: _TypeAlias = AudioEncoding  # noqa: Y015
@@ -134,7 +134,7 @@ class ConverseRequest(_message.Message):
 
     @_builtins.property
     def end_of_input(self) -> Global___EndOfInput:
-        """No more input; the answer is what is left."""
+        """No more input; only the answer is still to come."""
 
     def __init__(
         self,
@@ -226,16 +226,18 @@ class TurnSetup(_message.Message):
     model: _builtins.str
     """The served model's name; empty stands for it. Any other name is NOT_FOUND."""
     instructions: _builtins.str
-    """Standing instructions for the model (the system role), at most 4,096 bytes. Empty: the model's own."""
+    """Standing instructions for the model (the system role), at most 4,096 bytes unless the server sets another limit.
+    When empty, those of the model's chat template hold, if it has any.
+    """
     purpose: _builtins.str
     """What the turn is for, at most 64 bytes; a claim that policy may read."""
     @_builtins.property
     def voice(self) -> Global___VoiceSetup:
-        """How audio will be sent. Absent: audio comes as files (WAV, FLAC, OGG, MP3), told by their first bytes."""
+        """How audio will be sent. When absent, audio comes as files (WAV, FLAC, OGG, MP3), told apart by their first bytes."""
 
     @_builtins.property
     def generation(self) -> Global___Generation:
-        """How to answer. Absent: the server's defaults."""
+        """How to answer. When absent, the server's defaults hold."""
 
     def __init__(
         self,
@@ -266,9 +268,9 @@ class VoiceSetup(_message.Message):
     encoding: Global___AudioEncoding.ValueType
     """The form of the bytes in `audio`."""
     sample_rate_hertz: _builtins.int
-    """Samples a second, 8,000 to 192,000. Only with LINEAR16, and needed there."""
+    """Samples per second, 8,000 to 192,000. LINEAR16 needs it; with files it must be 0, because they say it themselves."""
     partials: _builtins.bool
-    """Send transcripts that may still change."""
+    """True to be sent transcripts that may still change. With LINEAR16 only: a file is read once it is whole."""
     def __init__(
         self,
         *,
@@ -295,16 +297,16 @@ class Generation(_message.Message):
     TOP_P_FIELD_NUMBER: _builtins.int
     SEED_FIELD_NUMBER: _builtins.int
     max_output_tokens: _builtins.int
-    """Ceiling of the answer in tokens; 0 stands for the server's default. Policy may lower it, and so does a prompt
-    that leaves less of the model's length: the answer then ends with LENGTH. A prompt that leaves no room for one
-    token is TOO_LARGE.
+    """Ceiling of the answer in tokens; 0 stands for the server's default, and more than the server allows is
+    INVALID_ARGUMENT. Policy may lower it, and so does a prompt that leaves less of the model's length: the answer then
+    ends with LENGTH. A prompt that leaves no room for one token is TOO_LARGE.
     """
     temperature: _builtins.float
-    """Sampling temperature, 0 to 2; absent or 0 is greedy."""
+    """Sampling temperature, 0 to 2. Absent or 0 means greedy: the likeliest token each time."""
     top_p: _builtins.float
-    """Nucleus sampling, over 0 to 1; absent is 1."""
+    """Nucleus sampling: more than 0, at most 1. Absent means 1, which is all tokens."""
     seed: _builtins.int
-    """Seed of the sampler; absent is random."""
+    """Seed of the sampler. Absent means another one for each turn."""
     def __init__(
         self,
         *,
@@ -343,7 +345,9 @@ class TextChunk(_message.Message):
     text: _builtins.str
     """UTF-8, at most 64 KiB."""
     last: _builtins.bool
-    """True on the last piece of a part; a turn may have several text parts."""
+    """True on the last piece of a part; a turn may have several text parts. The last part may leave it out at the end of
+    input.
+    """
     def __init__(
         self,
         *,
@@ -367,7 +371,7 @@ class MediaChunk(_message.Message):
     DATA_FIELD_NUMBER: _builtins.int
     LAST_FIELD_NUMBER: _builtins.int
     data: _builtins.bytes
-    """At most 1 MiB; 64 KiB and less keep the stream lively. May be cut anywhere."""
+    """At most 1 MiB; pieces of 64 KiB or less let replies come sooner. A part may be cut anywhere."""
     last: _builtins.bool
     """True on the last piece of a part. A picture, a table or an audio file that never gets one was cut short:
     INVALID_ARGUMENT. LINEAR16 audio may leave it out at the end of input.
@@ -417,10 +421,10 @@ class ConverseResponse(_message.Message):
     DELTA_FIELD_NUMBER: _builtins.int
     FINISHED_FIELD_NUMBER: _builtins.int
     sequence: _builtins.int
-    """From 1, without a gap."""
+    """Counts the turn's events from 1, without a gap."""
     @_builtins.property
     def accepted(self) -> Global___Accepted:
-        """First: policy let the turn open."""
+        """The first event: policy let the turn open."""
 
     @_builtins.property
     def heard(self) -> Global___Heard:
@@ -440,7 +444,7 @@ class ConverseResponse(_message.Message):
 
     @_builtins.property
     def finished(self) -> Global___Finished:
-        """Last."""
+        """The last event of a turn that ends well."""
 
     def __init__(
         self,
@@ -476,7 +480,7 @@ class NormalizeResponse(_message.Message):
     turn_id: _builtins.str
     """Names the run in logs and traces."""
     prompt_tokens: _builtins.int
-    """Tokens of the whole prompt, with the chat template."""
+    """Tokens of the whole prompt, those of the chat template included."""
     @_builtins.property
     def spans(self) -> _containers.RepeatedCompositeFieldContainer[Global___Span]:
         """In the order in which the model would see them."""
@@ -523,7 +527,7 @@ class Span(_message.Message):
     text: _builtins.str
     """As the model reads it."""
     confidence: _builtins.float
-    """In [0, 1]; absent where the source has none (text, tables)."""
+    """In [0, 1]; absent where the source has none (text, tables, the labels of a picture)."""
     @_builtins.property
     def token_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
         """Prompt tokens that this span made certain, its share of part headings included."""
@@ -704,7 +708,7 @@ class Accepted(_message.Message):
     MODEL_FIELD_NUMBER: _builtins.int
     VERDICT_FIELD_NUMBER: _builtins.int
     turn_id: _builtins.str
-    """Names the turn in logs, traces and the ledger."""
+    """Names the turn in logs and traces."""
     model: _builtins.str
     """The model that will answer."""
     @_builtins.property
@@ -740,20 +744,22 @@ class Verdict(_message.Message):
     OBLIGATIONS_FIELD_NUMBER: _builtins.int
     REVISION_FIELD_NUMBER: _builtins.int
     allow: _builtins.bool
-    """False is only seen in errors' details; a refused turn ends with PERMISSION_DENIED."""
+    """Always true in a reply: a refused turn ends with PERMISSION_DENIED, whose ErrorInfo has the decision id and the
+    reasons, and no verdict.
+    """
     decision_id: _builtins.str
-    """What to quote when asking about the decision."""
+    """Names this decision alone; what to quote when asking about it."""
     trust: _builtins.float
     """The trust score that policy saw, in [0, 1]."""
     revision: _builtins.str
-    """Revision of the policy bundle that decided."""
+    """Revision of the policy bundle that decided; empty where an OPA server does not say it."""
     @_builtins.property
     def trust_factors(self) -> _containers.RepeatedCompositeFieldContainer[Global___TrustFactor]:
-        """What the trust score is the product of."""
+        """The factors whose product the trust score is; a factor of 1 lowers nothing and is left out."""
 
     @_builtins.property
     def reasons(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Codes from the policy."""
+        """Codes in UPPER_SNAKE from the policy; most policies give none for an allow."""
 
     @_builtins.property
     def obligations(self) -> Global___Obligations:
@@ -787,7 +793,7 @@ class TrustFactor(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     VALUE_FIELD_NUMBER: _builtins.int
     name: _builtins.str
-    """What it is about ("loopback", "voice_confidence")."""
+    """What lowers trust: "no_credentials", "clear_transport", "uncertain_reading" or "alarming_label". More may be added."""
     value: _builtins.float
     """In [0, 1]."""
     def __init__(
@@ -806,7 +812,7 @@ Global___TrustFactor: _TypeAlias = TrustFactor  # noqa: Y015
 
 @_typing.final
 class Obligations(_message.Message):
-    """What a turn is held to. An absent ceiling is none."""
+    """What a turn is held to. Where a ceiling is absent, policy sets none."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -816,13 +822,13 @@ class Obligations(_message.Message):
     TOKENS_PER_MINUTE_FIELD_NUMBER: _builtins.int
     MODALITIES_FIELD_NUMBER: _builtins.int
     max_input_tokens: _builtins.int
-    """Prompt tokens."""
+    """Most prompt tokens."""
     max_output_tokens: _builtins.int
-    """Answer tokens."""
+    """Most answer tokens."""
     turns_per_minute: _builtins.int
-    """Turns a minute for the caller's tenant."""
+    """Most turns per minute of the caller's tenant."""
     tokens_per_minute: _builtins.int
-    """Input and output tokens a minute for the caller's tenant."""
+    """Most tokens per minute of the caller's tenant, input and output together."""
     @_builtins.property
     def modalities(self) -> _containers.RepeatedScalarFieldContainer[Global___Modality.ValueType]:
         """Kinds of input that the turn may carry."""
@@ -875,12 +881,12 @@ class Heard(_message.Message):
     transcript: _builtins.str
     """The words; a partial replaces the partial before it."""
     final: _builtins.bool
-    """True once it will not change."""
+    """True once the transcript will not change."""
     confidence: _builtins.float
     """Mean token probability, in [0, 1]."""
     @_builtins.property
     def origin(self) -> Global___AudioOrigin:
-        """Where in the part."""
+        """When in the part the utterance was spoken."""
 
     def __init__(
         self,
@@ -925,7 +931,7 @@ class Seen(_message.Message):
 
     @_builtins.property
     def labels(self) -> _containers.RepeatedCompositeFieldContainer[Global___Label]:
-        """Zero-shot labels, best first within a set; empty when no image-text model is installed."""
+        """The best few zero-shot labels of each set, best first within a set; empty when no image-text model is installed."""
 
     def __init__(
         self,
@@ -957,7 +963,7 @@ class TextLine(_message.Message):
     text: _builtins.str
     """As read."""
     confidence: _builtins.float
-    """In [0, 1]."""
+    """How sure the reading of its least certain piece is, in [0, 1]."""
     @_builtins.property
     def box(self) -> Global___ImageOrigin:
         """Where in the picture."""
@@ -1068,9 +1074,9 @@ class Column(_message.Message):
     distinct: _builtins.int
     """Distinct values, approximately."""
     minimum: _builtins.str
-    """Absent when every row is null."""
+    """The least value as text, cut when it is long; absent when every row is null."""
     maximum: _builtins.str
-    """Absent when every row is null."""
+    """The greatest value as text, cut when it is long; absent when every row is null."""
     def __init__(
         self,
         *,
@@ -1174,11 +1180,11 @@ class Usage(_message.Message):
     OUTPUT_TOKENS_FIELD_NUMBER: _builtins.int
     REMAINING_TOKENS_PER_MINUTE_FIELD_NUMBER: _builtins.int
     input_tokens: _builtins.int
-    """Prompt tokens, with the chat template."""
+    """Prompt tokens, those of the chat template included."""
     output_tokens: _builtins.int
     """Answer tokens."""
     remaining_tokens_per_minute: _builtins.int
-    """Tokens a minute that the caller's tenant has left now; absent without such an obligation."""
+    """What the caller's tenant has left now of its tokens per minute; absent without such an obligation."""
     def __init__(
         self,
         *,
@@ -1222,7 +1228,7 @@ class Timings(_message.Message):
 
     @_builtins.property
     def queue(self) -> _duration_pb2.Duration:
-        """Waiting for a permit."""
+        """From the first chunk of input until the turn holds a permit to run."""
 
     @_builtins.property
     def first_token(self) -> _duration_pb2.Duration:

@@ -28,14 +28,16 @@ if _version_not_supported:
 class TurnServiceStub:
     """Turns voice, images, tables and text into tokens, asks policy, and answers.
 
-    Errors are standard codes with `google.rpc.ErrorInfo` (domain "headworks", a reason, and metadata that names
-    the limit or the decision id) and, where waiting helps, `google.rpc.RetryInfo`:
+    Errors are standard codes with `google.rpc.ErrorInfo` and, where waiting helps, `google.rpc.RetryInfo`. The domain is
+    "headworks"; the metadata names the limit that was met (`limit`, `allowed`), or the decision (`decision_id`, and for
+    TURN_REFUSED `reasons`, joined by commas). The codes with their reasons, and what the caller should do:
     INVALID_ARGUMENT    BAD_MEDIA, OUT_OF_ORDER, BAD_REQUEST     fix the request
     UNAUTHENTICATED     UNKNOWN_CALLER                           send credentials
     PERMISSION_DENIED   TURN_REFUSED                             quote the decision id
     NOT_FOUND           UNKNOWN_MODEL                            ask for the served model
     RESOURCE_EXHAUSTED  TOO_LARGE, TOO_MANY                      send less, or later
-    UNAVAILABLE         JUDGE_*, ENGINE_UNAVAILABLE, DRAINING    retry
+    UNAVAILABLE         JUDGE_*, ENGINE_UNAVAILABLE, DRAINING,
+    SPOOL_UNAVAILABLE                        retry
     ABORTED             ENGINE_BROKEN                            start a new turn
     DEADLINE_EXCEEDED   TURN_TIMED_OUT                           ask for less, or allow longer
     INTERNAL            INTERNAL                                 report the turn id
@@ -63,14 +65,16 @@ class TurnServiceStub:
 class TurnServiceServicer:
     """Turns voice, images, tables and text into tokens, asks policy, and answers.
 
-    Errors are standard codes with `google.rpc.ErrorInfo` (domain "headworks", a reason, and metadata that names
-    the limit or the decision id) and, where waiting helps, `google.rpc.RetryInfo`:
+    Errors are standard codes with `google.rpc.ErrorInfo` and, where waiting helps, `google.rpc.RetryInfo`. The domain is
+    "headworks"; the metadata names the limit that was met (`limit`, `allowed`), or the decision (`decision_id`, and for
+    TURN_REFUSED `reasons`, joined by commas). The codes with their reasons, and what the caller should do:
     INVALID_ARGUMENT    BAD_MEDIA, OUT_OF_ORDER, BAD_REQUEST     fix the request
     UNAUTHENTICATED     UNKNOWN_CALLER                           send credentials
     PERMISSION_DENIED   TURN_REFUSED                             quote the decision id
     NOT_FOUND           UNKNOWN_MODEL                            ask for the served model
     RESOURCE_EXHAUSTED  TOO_LARGE, TOO_MANY                      send less, or later
-    UNAVAILABLE         JUDGE_*, ENGINE_UNAVAILABLE, DRAINING    retry
+    UNAVAILABLE         JUDGE_*, ENGINE_UNAVAILABLE, DRAINING,
+    SPOOL_UNAVAILABLE                        retry
     ABORTED             ENGINE_BROKEN                            start a new turn
     DEADLINE_EXCEEDED   TURN_TIMED_OUT                           ask for less, or allow longer
     INTERNAL            INTERNAL                                 report the turn id
@@ -80,7 +84,7 @@ class TurnServiceServicer:
     def Converse(self, request_iterator, context):
         """Runs one turn. Input and output overlap: `heard`, `seen` and `read` come while input is still arriving.
 
-        Order: `setup` first and once; then input; then `end_of_input`, for which a half-close stands as well.
+        The order is: `setup`, first and once; then input; then `end_of_input` or a half-close, which mean the same.
         The first reply is `accepted`; the last one of a turn that ends well is `finished`.
         Text, pictures and tables are sent one part after the other; only audio may be interleaved with them.
         A slow reader and a slow engine hold the sender back through HTTP/2 flow control.
@@ -90,7 +94,7 @@ class TurnServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Normalize(self, request_iterator, context):
-        """Runs intake alone and returns the spans, with the tokens they would be given to the model as.
+        """Runs intake and policy alone and returns the spans, with the tokens that the model would be given for them.
         The order of the requests is that of Converse; no engine is asked and no answer made.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -121,14 +125,16 @@ def add_TurnServiceServicer_to_server(servicer, server):
 class TurnService:
     """Turns voice, images, tables and text into tokens, asks policy, and answers.
 
-    Errors are standard codes with `google.rpc.ErrorInfo` (domain "headworks", a reason, and metadata that names
-    the limit or the decision id) and, where waiting helps, `google.rpc.RetryInfo`:
+    Errors are standard codes with `google.rpc.ErrorInfo` and, where waiting helps, `google.rpc.RetryInfo`. The domain is
+    "headworks"; the metadata names the limit that was met (`limit`, `allowed`), or the decision (`decision_id`, and for
+    TURN_REFUSED `reasons`, joined by commas). The codes with their reasons, and what the caller should do:
     INVALID_ARGUMENT    BAD_MEDIA, OUT_OF_ORDER, BAD_REQUEST     fix the request
     UNAUTHENTICATED     UNKNOWN_CALLER                           send credentials
     PERMISSION_DENIED   TURN_REFUSED                             quote the decision id
     NOT_FOUND           UNKNOWN_MODEL                            ask for the served model
     RESOURCE_EXHAUSTED  TOO_LARGE, TOO_MANY                      send less, or later
-    UNAVAILABLE         JUDGE_*, ENGINE_UNAVAILABLE, DRAINING    retry
+    UNAVAILABLE         JUDGE_*, ENGINE_UNAVAILABLE, DRAINING,
+    SPOOL_UNAVAILABLE                        retry
     ABORTED             ENGINE_BROKEN                            start a new turn
     DEADLINE_EXCEEDED   TURN_TIMED_OUT                           ask for less, or allow longer
     INTERNAL            INTERNAL                                 report the turn id

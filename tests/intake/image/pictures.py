@@ -4,6 +4,7 @@ import io
 import struct
 import zlib
 
+import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -31,3 +32,11 @@ def png_that_claims(width: int, height: int) -> bytes:
     """A valid header and almost no data."""
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     return PNG + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(b"\0" * 100)) + chunk(b"IEND", b"")
+
+
+def shades(width: int, height: int) -> Image.Image:
+    """Slopes, stripes and noise: no two blocks of a JPEG are alike."""
+    random = np.random.default_rng(7)
+    down, across = np.mgrid[:height, :width]
+    red, green, noise = across * 255 // width, down * 255 // height, random.integers(0, 60, (height, width))
+    return Image.fromarray(np.stack([red, green, (down // 3 % 2) * 190 + noise], axis=-1).astype(np.uint8))

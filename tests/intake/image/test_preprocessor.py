@@ -9,10 +9,11 @@ import pytest
 
 from headworks.intake.errors import BadMedia, ModelMissing, TooLarge
 from headworks.intake.finding import Label, Seen, TextLine, best_labels
-from headworks.intake.image.header import PictureFormat
-from headworks.intake.image.ocr import OcrModel
-from headworks.intake.image.picture import ImageSettings, Picture, Pixels
+from headworks.intake.image.formats.header import PictureFormat
+from headworks.intake.image.ocr.model import OcrModel
+from headworks.intake.image.picture import Picture, Pixels
 from headworks.intake.image.preprocessor import ImageModels, ImagePreprocessor, write_spans
+from headworks.intake.image.settings import ImageSettings
 from headworks.intake.models.store import ModelStore
 from headworks.intake.onnx.settings import OnnxSettings
 from headworks.intake.span import ImageOrigin

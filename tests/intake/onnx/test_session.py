@@ -1,5 +1,8 @@
 """Graphs on ONNX Runtime."""
 
+import os
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -135,6 +138,13 @@ def test_default_settings_open_on_a_cpu_build(graph: Path) -> None:
     assert choice.active == CUDA or CUDA in choice.why
 
 
+@pytest.mark.parametrize("keeps_memory", [True, False])
+def test_memory_is_kept_where_shapes_repeat(graph: Path, keeps_memory: bool) -> None:
+    """Where they do not, what is kept is of no use, and grows with every new shape."""
+    options = open_session(graph, OnnxSettings(providers=(CPU,)), keeps_memory=keeps_memory).raw.get_session_options()
+    assert (options.enable_cpu_mem_arena, options.enable_mem_pattern) == (keeps_memory, keeps_memory)
+
+
 @pytest.mark.parametrize(("is_spinning", "entry"), [(False, "0"), (True, "1")])
 def test_threads_and_spinning_are_the_settings_own(graph: Path, is_spinning: bool, entry: str) -> None:
     """Idle threads that spin take a core from the engine."""
@@ -171,3 +181,21 @@ def test_unknown_provider_is_told_before_the_file_is_opened(tmp_path: Path) -> N
     """The settings are wrong, whatever the store holds."""
     with pytest.raises(NoProvider, match="NoSuchExecutionProvider"):
         open_session(tmp_path / "nowhere.onnx", OnnxSettings(providers=("NoSuchExecutionProvider",)))
+
+
+REPORTING = """
+import sys
+from pathlib import Path
+from headworks.intake.onnx.session import open_session
+from headworks.intake.onnx.settings import CPU, OnnxSettings
+open_session(Path(sys.argv[1]), OnnxSettings(providers=(CPU,)))
+"""
+
+
+def test_nothing_is_reported_to_the_makers_of_onnx_runtime(graph: Path, tmp_path: Path) -> None:
+    """From 1.29 on it does so on Linux too, with a device id that it leaves in the user's home (onnxruntime#27379)."""
+    script = [sys.executable, "-c", REPORTING, str(graph)]
+    # It says nothing where these are set, as in CI.
+    kept = {key: value for key, value in os.environ.items() if key not in ("CI", "GITHUB_ACTIONS", "XDG_CACHE_HOME")}
+    subprocess.run(script, check=True, env=kept | {"HOME": str(tmp_path / "home")})
+    assert not (tmp_path / "home").exists()

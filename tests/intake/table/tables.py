@@ -1,7 +1,7 @@
 """Reads tables in tests, and frees them."""
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -26,7 +26,7 @@ def opened(data: bytes, settings: TableSettings | None = None, part: int = 1) ->
         table.close()
 
 
-def parquet(columns: dict[str, list[Any]], **options: Any) -> bytes:
+def parquet(columns: Mapping[str, Any], **options: Any) -> bytes:
     buffer = io.BytesIO()
-    pq.write_table(pa.table(columns), buffer, **options)
+    pq.write_table(pa.table(dict(columns)), buffer, **options)
     return buffer.getvalue()

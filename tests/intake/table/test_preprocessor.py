@@ -12,8 +12,8 @@ from headworks.intake.errors import BadMedia
 from headworks.intake.finding import Column, Read, TableProfile
 from headworks.intake.span import Modality, TableOrigin
 from headworks.intake.table.preprocessor import TablePreprocessor
-from headworks.intake.table.settings import TableSettings
-from headworks.intake.table.store import TableStore, TableStoreSettings
+from headworks.intake.table.settings import TableSettings, TableStoreSettings
+from headworks.intake.table.store import TableStore
 from headworks.intake.table.table import Table
 from headworks.intake.table.text import write_text
 from headworks.intake.work import WorkPool, WorkSettings
@@ -72,7 +72,7 @@ async def test_rows_that_do_not_fit_are_counted(tables: TableStore) -> None:
 
 
 async def test_bad_table_leaves_nothing_behind(tables: TableStore) -> None:
-    """B7: no file, no database, and the pool works on."""
+    """No file, no database, and the pool works on."""
     with pytest.raises(BadMedia):
         await read(b"a,b,c\n1,2,3\n4,5\n", tables, TableSettings())
     assert (await read(b"a,b\n1,2\n", tables, TableSettings()))[0].profile.rows == 1
@@ -102,7 +102,7 @@ class CountingStore(TableStore):
 
 
 async def test_table_of_a_cancelled_turn_is_not_kept() -> None:
-    """C19: a turn that ends while its table is read leaves nothing in the store."""
+    """A turn that ends while its table is read leaves nothing in the store."""
     store, count, pool = CountingStore(TableStoreSettings()), SlowCount(), WorkPool("table", WorkSettings())
 
     async def chunks() -> AsyncIterator[bytes]:

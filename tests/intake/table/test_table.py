@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from headworks.intake.errors import BadMedia, IntakeError, TooLarge
+from headworks.intake.table.faults import TableBroken
 from headworks.intake.table.settings import TableSettings
 from headworks.intake.table.table import Table, read_table
 from headworks.intake.table.upload import TableFormat, Upload
@@ -29,6 +31,21 @@ MIXED: dict[str, list[Any]] = {
     "ok": [True, False, None, True],
     "tags": [["x"], [], None, ["y", "z"]],
     "nothing": [None, None, None, None],
+}
+
+ODD: dict[str, Any] = {
+    "time": [datetime.time(10, 30), None],
+    "stamp": [datetime.datetime(2025, 1, 1, 10), datetime.datetime(1999, 12, 31)],
+    "zoned": [datetime.datetime(2025, 1, 1, 10, tzinfo=datetime.UTC), None],
+    "nanoseconds": pa.array([1, 2], pa.timestamp("ns")),
+    "bytes": [b"\x00\xff", b"a"],
+    "record": [{"a": 1, "b": ["x"]}, {"a": None, "b": []}],
+    "map": pa.array([[("k", 1)], []], pa.map_(pa.string(), pa.int64())),
+    "lists": [[[1], []], [[2, None]]],
+    "small": pa.array([1, -1], pa.int8()),
+    "float": pa.array([1.5, float("nan")], pa.float32()),
+    "null": pa.nulls(2),
+    "dictionary": pa.array(["a", "b"]).dictionary_encode(),
 }
 
 
@@ -49,10 +66,11 @@ def summarized(path: Path, reader: str) -> list[tuple[object, ...]]:
         (b"\xef\xbb\xbfday,ok,big\n2025-01-01,true,99999999999999999999\n2025-01-02,false,\n", "read_csv"),
         (parquet(MIXED), "read_parquet"),
         (parquet(MIXED, compression="zstd", row_group_size=2), "read_parquet"),
+        (parquet(ODD), "read_parquet"),
     ],
 )
 def test_profile_equals_duckdbs_own(tmp_path: Path, data: bytes, reader: str) -> None:
-    """Issue: types, nulls, minima and maxima as DuckDB's SUMMARIZE has them on the same file."""
+    """Types, nulls, minima and maxima as DuckDB's SUMMARIZE has them on the same file."""
     path = tmp_path / "table"
     path.write_bytes(data)
     with opened(data) as table:
@@ -101,7 +119,7 @@ BAD_INPUT = {
 
 @pytest.mark.parametrize("case", BAD_INPUT)
 def test_bad_input_names_the_fault(case: str) -> None:
-    """V4: the sender gets a sentence that says what and where, without DuckDB's words, our paths or the rows."""
+    """The sender gets a sentence that says what and where, without DuckDB's words, our paths or the rows."""
     data, sentence = BAD_INPUT[case]
     with pytest.raises(BadMedia, match=sentence) as caught, opened(data, part=3):
         pass
@@ -125,15 +143,15 @@ def test_bad_input_names_the_fault(case: str) -> None:
         (parquet({"a": [str(n) * 2000 for n in range(20_000)]}), {"max_memory_bytes": 8_000_000}, "max_memory_bytes"),
     ],
 )
-def test_over_a_limit_names_it(data: bytes, changes: dict[str, int], limit: str) -> None:
-    """B7, V7: small files that grow, and large ones, are told which setting they met."""
+def test_over_a_limit_names_it(data: bytes, changes: dict[str, Any], limit: str) -> None:
+    """Small files that grow, and large ones, are told which setting they met."""
     with pytest.raises(TooLarge) as caught, opened(data, TableSettings(**changes)):
         pass
     assert caught.value.limit == f"intake.table.{limit}"
 
 
 def test_parquet_that_claims_many_rows_is_refused_before_a_scan() -> None:
-    """V7: the footer is held to the limits before any page is read; here the pages are gone."""
+    """The footer is held to the limits before any page is read; here the pages are gone."""
     rows = parquet({"a": [1] * 1_000_000})
     start = rows.rindex(b"PAR1", 0, -4) if rows.count(b"PAR1") > 2 else 4
     hollow = rows[:start] + bytes(16) + rows[start + 16 :]
@@ -147,14 +165,14 @@ def test_parquet_that_claims_many_rows_is_refused_before_a_scan() -> None:
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=60)
 @given(data=st.data())
 def test_any_damage_is_a_listed_error_or_a_table(data: st.DataObject) -> None:
-    """V4, V7: no byte that a sender changes gives another error, or hurts the process."""
+    """No byte that a sender changes gives another error, or hurts the process."""
     whole = bytearray(data.draw(st.sampled_from([parquet(MIXED), ORDERS, GOOD])))
     for _ in range(data.draw(st.integers(1, 4))):
         whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
     cut = data.draw(st.integers(0, len(whole)))
     try:
         with opened(bytes(whole[:cut] if data.draw(st.booleans()) else whole)) as table:
-            table.sample(10)
+            table.sample(10, 320)
     except (BadMedia, TooLarge):
         pass
 
@@ -176,15 +194,15 @@ def test_upload_does_not_depend_on_where_it_was_cut(data: st.DataObject) -> None
     assert outcome(data.draw(cut_bytes(whole))) == outcome([whole])
 
 
-def test_upload_leaves_no_file_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_upload_leaves_no_file_behind(tmp_path: Path) -> None:
     """Also after a fault."""
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    with Upload(1, TableSettings()) as upload:
+    limits = TableSettings(spool_folder=str(tmp_path))
+    with Upload(1, limits) as upload:
         upload.feed(ORDERS)
         assert upload.finish() is TableFormat.CSV
         assert upload.path.parent.stat().st_mode & 0o777 == 0o700
         assert os.listdir(tmp_path)
-    with pytest.raises(BadMedia), Upload(1, TableSettings()) as upload:
+    with pytest.raises(BadMedia), Upload(1, limits) as upload:
         upload.feed(b"\xff" * 100)
     assert not os.listdir(tmp_path)
 
@@ -204,8 +222,8 @@ def test_upload_leaves_no_file_behind(tmp_path: Path, monkeypatch: pytest.Monkey
     ],
 )
 def test_database_reaches_nothing_outside(statement: str) -> None:
-    """V2, V9: should a query ever be wrong, there is nothing to reach."""
-    with opened(ORDERS) as table, pytest.raises(BadMedia):
+    """Should a query ever be wrong, there is nothing to reach."""
+    with opened(ORDERS) as table, pytest.raises(TableBroken):
         run(table, statement)
 
 
@@ -215,7 +233,7 @@ def run(table: Table, statement: str) -> None:
 
 
 def test_slow_query_is_interrupted() -> None:
-    """D15: a query that takes for ever must give its thread back."""
+    """A query that takes for ever must give its thread back."""
     with opened(ORDERS, TableSettings(max_seconds=1)) as table, pytest.raises(TooLarge, match="max_seconds"):
         run(table, "SELECT sum(a.range * b.range) FROM range(10000000) a, range(10000000) b")
 

@@ -9,9 +9,12 @@ import soundfile
 from numpy.typing import NDArray
 
 from headworks.intake.finding import Heard
-from headworks.intake.voice.form import VoiceForm, VoiceSettings
+from headworks.intake.voice.container import ContainerReader
+from headworks.intake.voice.encoding import VoiceForm
 from headworks.intake.voice.pcm import Samples
 from headworks.intake.voice.preprocessor import VoiceModels, VoicePreprocessor
+from headworks.intake.voice.settings import VoiceSettings
+from headworks.intake.voice.whisper import Transcript
 from headworks.intake.work import WorkPool
 
 REPOSITORY = Path(__file__).resolve().parent.parent.parent.parent
@@ -37,6 +40,14 @@ def encoded(samples: NDArray[np.float32], rate: int, **form: str) -> bytes:
     return file.getvalue()
 
 
+def read_container(data: bytes | bytearray, settings: VoiceSettings | None = None) -> Samples:
+    """Decode a whole file."""
+    reader, blocks = ContainerReader(data, 1, settings or VoiceSettings()), []
+    while not reader.is_over:
+        blocks.append(reader.read()[0])
+    return np.concatenate(blocks)
+
+
 async def hear(
     models: VoiceModels,
     pool: WorkPool,
@@ -56,3 +67,26 @@ async def hear(
 
 def finals(heard: list[Heard]) -> list[str]:
     return [one.transcript for one in heard if one.is_final]
+
+
+class RecordingWhisper:
+    """Keeps what it is given to hear, and always hears the same."""
+
+    def __init__(self, transcript: Transcript) -> None:
+        self.heard: list[Samples] = []
+        self.transcript = transcript
+
+    def transcribe(self, samples: Samples, padding_seconds: int | None = None) -> Transcript:
+        self.heard.append(samples)
+        return self.transcript
+
+
+def transcript(
+    text: str = "words",
+    *,
+    mean_log_probability: float = -0.7,
+    no_speech_probability: float = 0.0,
+    is_ended: bool = True,
+) -> Transcript:
+    """What Whisper may have heard, at confidence 0.8."""
+    return Transcript(text, (1,), 0.8, mean_log_probability, no_speech_probability, is_ended)

@@ -5,12 +5,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from headworks.intake.errors import BadMedia
+from headworks.intake.errors import BadMedia, TooLarge
 from headworks.intake.voice.container import ContainerReader
-from headworks.intake.voice.form import VoiceSettings
-from headworks.intake.voice.mpeg import read_frames
-from headworks.intake.voice.pcm import Samples
-from tests.intake.voice.speech import AUSTEN, encoded, samples_of
+from headworks.intake.voice.contents import Contents
+from headworks.intake.voice.limits import PieceCounter
+from headworks.intake.voice.mpeg import read_mpeg
+from headworks.intake.voice.settings import VoiceSettings
+from headworks.intake.voice.tags import skip_tags_and_zeros
+from tests.intake.voice.speech import AUSTEN, encoded, read_container, samples_of
 
 ENCODER_DELAY = 576
 """LAME's, which a player takes off only where LAME's own first frame says so."""
@@ -30,22 +32,20 @@ TAGS = {
 }
 
 
-def read(data: bytes) -> Samples:
-    """Decode a whole file."""
-    reader, blocks = ContainerReader(data, 1, VoiceSettings()), []
-    while not reader.is_over:
-        blocks.append(reader.read()[0])
-    return np.concatenate(blocks)
+def walk(data: bytes) -> Contents | None:
+    """Find the frames of a file that begins with a tag or a frame."""
+    pieces = PieceCounter(10**6)
+    return read_mpeg(data, skip_tags_and_zeros(data, 0, pieces), VoiceSettings().max_seconds, pieces)
 
 
 def frame_ends(data: bytes) -> list[int]:
     """Where frames end: the cuts that nothing in the file tells."""
-    return [end for end in range(5, len(data) + 1) if (found := read_frames(data[:end])) and not found.fault]
+    return [end for end in range(5, len(data) + 1) if (found := walk(data[:end])) and not found.fault]
 
 
 def test_a_file_without_a_count_is_read_to_its_last_sample() -> None:
     """libsndfile takes its length from the first frame's bit rate, and would leave out a quarter of this one."""
-    whole, bare = read(COUNTED), read(BARE)
+    whole, bare = read_container(COUNTED), read_container(BARE)
     assert len(whole) == len(samples_of(AUSTEN))
     np.testing.assert_allclose(bare[ENCODER_DELAY:][: len(whole)], whole, atol=1e-4)
 
@@ -54,20 +54,59 @@ def test_a_file_without_a_count_is_read_to_its_last_sample() -> None:
 def test_tags_are_no_audio(tag: str) -> None:
     """Neither their bytes nor what looks like frames in them changes a sample, nor seems to be a file cut short."""
     for data in (COUNTED, BARE):
-        np.testing.assert_array_equal(read(data + TAGS[tag]), read(data))
-        np.testing.assert_array_equal(read(TAGS[tag] + data), read(data))
+        np.testing.assert_array_equal(read_container(data + TAGS[tag]), read_container(data))
+        np.testing.assert_array_equal(read_container(TAGS[tag] + data), read_container(data))
 
 
-def test_padding_at_the_end_is_no_damage() -> None:
-    """Some writers fill their last block up."""
-    np.testing.assert_array_equal(read(BARE + TAGS["ID3v1"] + bytes(1000)), read(BARE))
+@pytest.mark.parametrize("data", [COUNTED, BARE], ids=["counted", "bare"])
+@pytest.mark.parametrize("start", [b"", bytes(1000), bytes(7) + TAGS["ID3v2"] + bytes(100)], ids=["", "zeros", "tag"])
+@pytest.mark.parametrize(
+    "end",
+    [
+        bytes(1000),
+        TAGS["ID3v1"] + bytes(1000),
+        bytes(3000) + TAGS["ID3v1"],
+        TAGS["APE"] + bytes(1) + TAGS["ID3v1"],
+        b"\n",
+        b"\r\n" * 10,
+    ],
+    ids=["zeros", "tag, zeros", "zeros, tag", "tags", "line end", "line ends"],
+)
+def test_padding_is_no_damage(start: bytes, data: bytes, end: bytes) -> None:
+    """Writers fill up their last block, and scripts add a line end (NeptuneHub/AudioMuse-AI#880, lofty-rs#685)."""
+    np.testing.assert_array_equal(read_container(start + data + end), read_container(data))
+
+
+@pytest.mark.parametrize(
+    "end", [b"x" * 5000, b"\xff", b"\xff\xf3", TAGS["ID3v2"][:1000]], ids=["x", "ff", "fff3", "tag"]
+)
+def test_all_counted_frames_make_a_whole_file(end: bytes) -> None:
+    """Whatever follows them is no sound; a file without a count could have lost a frame there."""
+    np.testing.assert_array_equal(read_container(COUNTED + end), read_container(COUNTED))
+    with pytest.raises(BadMedia, match=r"the MP3 file (holds no MPEG frame|ends in the middle)"):
+        read_container(BARE + end)
+
+
+@pytest.mark.parametrize("junk", [b"\n", b"x" * 5000, bytes(200)], ids=["line end", "x", "zeros"])
+def test_frames_behind_junk_are_never_dropped(junk: bytes) -> None:
+    """A second file behind the first one's padding would go unheard."""
+    for first in (COUNTED, BARE):
+        for second in (COUNTED, layer_2(50)):
+            with pytest.raises(BadMedia, match=r"the MP3 file holds no MPEG frame at byte \d+"):
+                read_container(first + junk + second)
+
+
+def test_a_frame_that_was_begun_behind_the_counted_ones_is_a_cut() -> None:
+    """The count is the first file's; the second one was cut off."""
+    with pytest.raises(BadMedia, match="ends in the middle of a frame"):
+        read_container(COUNTED + BARE[:50])
 
 
 @pytest.mark.parametrize("second", [COUNTED, BARE], ids=["counted", "bare"])
 @pytest.mark.parametrize("first", [COUNTED, BARE], ids=["counted", "bare"])
 def test_files_put_together_are_heard_whole(first: bytes, second: bytes) -> None:
     """The first one's count is not the last word; tags between them are skipped."""
-    both = read(first + TAGS["ID3v1"] + ID3 + second)
+    both = read_container(first + TAGS["ID3v1"] + ID3 + second)
     assert len(both) >= 2 * len(samples_of(AUSTEN))
 
 
@@ -94,7 +133,7 @@ def test_a_count_that_is_one_too_many_is_no_cut() -> None:
     counted = bytearray(COUNTED)
     named = int.from_bytes(counted[COUNT_AT : COUNT_AT + 4], "big")
     counted[COUNT_AT : COUNT_AT + 4] = (named + 1).to_bytes(4, "big")
-    np.testing.assert_array_equal(read(bytes(counted)), read(BARE))
+    np.testing.assert_array_equal(read_container(bytes(counted)), read_container(BARE))
 
 
 @pytest.mark.parametrize("hole", [bytes(200), b"\xff" * 200, b"ID3" + bytes(197)], ids=["zeros", "ones", "tag"])
@@ -112,10 +151,18 @@ def layer_2(frames: int) -> bytes:
 
 def test_layer_2_has_no_count_and_needs_none() -> None:
     """Its bit rate does not change."""
-    assert len(read(layer_2(50))) == 50 * 1152 // 3
-    assert len(read(ID3 + layer_2(50))) == 50 * 1152 // 3
+    assert len(read_container(layer_2(50))) == 50 * 1152 // 3
+    assert len(read_container(ID3 + layer_2(50))) == 50 * 1152 // 3
     with pytest.raises(BadMedia, match="ends in the middle of a frame"):
-        read(layer_2(50)[:-1])
+        read_container(layer_2(50)[:-1])
+
+
+def test_frames_of_more_seconds_than_are_taken_are_not_walked() -> None:
+    """The smallest frames are 24 bytes, so 64 MiB may hold more than a day."""
+    frames = (b"\xff\xf3\x14\xc0" + bytes(20)) * 500
+    with pytest.raises(TooLarge, match=r"intake\.voice\.max_seconds allows 10, the input has 11"):
+        read_container(frames, VoiceSettings(max_seconds=10))
+    assert round(len(read_container(frames, VoiceSettings(max_seconds=12))) / 16_000) == 12
 
 
 @given(
@@ -126,11 +173,11 @@ def test_layer_2_has_no_count_and_needs_none() -> None:
 @example(b"LYRICSBEGIN", b"ID3\x04\0\0\0\0\0\0")
 def test_any_bytes_are_frames_or_none(data: bytes, start: bytes) -> None:
     """Whoever walks a peer's bytes comes to an end, and raises nothing."""
-    found = read_frames(start + data)
-    assert found is None or found.data
+    found = walk(start + data)
+    assert found is None or found.files or found.fault
 
 
 @pytest.mark.parametrize("form", ["WAV", "FLAC", "OGG", "AIFF"])
 def test_other_containers_are_not_taken_for_it(form: str) -> None:
     """They have their own signs."""
-    assert read_frames(encoded(samples_of(AUSTEN), 16_000, format=form)) is None
+    assert walk(encoded(samples_of(AUSTEN), 16_000, format=form)) is None

@@ -2,6 +2,7 @@ import gzip
 import hashlib
 import io
 import json
+import os
 import tarfile
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headworks.policy.bundles.bundle import build_bundle, pack, read_bundle
+from headworks.policy.bundles.bundle import pack, read_bundle
 from headworks.policy.bundles.sources import DEFAULT_FOLDER, PolicySources, SourceLimits, read_folder
 from headworks.policy.errors import PolicyBroken
 
@@ -32,7 +33,7 @@ def archive(*members: tuple[str, bytes], kind: bytes = tarfile.REGTYPE) -> bytes
 
 def test_a_bundle_is_what_the_format_says() -> None:
     """Read with tarfile alone: gzip, a manifest with revision and roots, Rego and data.json."""
-    bundle = build_bundle(DEFAULT_FOLDER)
+    bundle = pack(read_folder(DEFAULT_FOLDER))
     with tarfile.open(fileobj=io.BytesIO(bundle.content), mode="r:gz") as tar:
         assert tar.getnames() == [".manifest", "data.json", "headworks.rego"]
         manifest = json.load(tar.extractfile(".manifest") or io.BytesIO())
@@ -46,15 +47,15 @@ def test_equal_files_give_equal_bytes(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes((DEFAULT_FOLDER / name).read_bytes())
     (tmp_path / "README.md").write_text("not policy")
     (tmp_path / "headworks_test.rego").write_text("package headworks.turn_test")
-    assert build_bundle(tmp_path) == build_bundle(DEFAULT_FOLDER)
+    assert pack(read_folder(tmp_path)) == pack(read_folder(DEFAULT_FOLDER))
 
 
 def test_another_file_gives_another_revision_and_tag(tmp_path: Path) -> None:
     """Also when only the name changed."""
     (tmp_path / "a.rego").write_bytes(MODULE)
-    first = build_bundle(tmp_path)
+    first = pack(read_folder(tmp_path))
     (tmp_path / "a.rego").rename(tmp_path / "b.rego")
-    second = build_bundle(tmp_path)
+    second = pack(read_folder(tmp_path))
     assert first.revision != second.revision
     assert first.etag != second.etag
 
@@ -65,7 +66,7 @@ def test_what_is_packed_is_what_is_read(tmp_path: Path) -> None:
     (tmp_path / "headworks" / "tenants").mkdir(parents=True)
     (tmp_path / "headworks" / "tenants" / "data.json").write_text('{"acme": {"models": []}}')
     (tmp_path / "data.json").write_text('{"headworks": {"roles": {}}}')
-    sources, revision = read_bundle(build_bundle(tmp_path).content)
+    sources, revision = read_bundle(pack(read_folder(tmp_path)).content)
     assert sources == read_folder(tmp_path)
     assert revision == sources.revision
     assert sources.data() == {"headworks": {"roles": {}, "tenants": {"acme": {"models": []}}}}
@@ -79,17 +80,36 @@ def test_what_is_packed_is_what_is_read(tmp_path: Path) -> None:
         ({"a.rego": "x := 1"}, "names no package"),
         ({"a.rego": "package a", "data.json": "[1]"}, "JSON object"),
         ({"a.rego": "package a", "data.json": "{"}, "not JSON"),
+        ({"a.rego": "package a", "data.json": '{"b": NaN}'}, "not JSON"),
         ({"a.rego": "package a", "data.json": '{"b": 1}', "b/data.json": '{"c": 1}'}, "second value"),
     ],
-    ids=["no-rego", "yaml", "no-package", "list", "cut", "twice"],
+    ids=["no-rego", "yaml", "no-package", "list", "cut", "nan", "twice"],
 )
-def test_p4_a_folder_that_is_no_policy_says_why(tmp_path: Path, files: dict[str, str], what: str) -> None:
-    """P4: at once, in one sentence."""
+def test_a_folder_that_is_no_policy_says_why(tmp_path: Path, files: dict[str, str], what: str) -> None:
+    """At once, in one sentence (zalando/skipper#3120)."""
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     with pytest.raises(PolicyBroken, match=what.replace(".", r"\.")):
-        build_bundle(tmp_path)
+        pack(read_folder(tmp_path))
+
+
+def test_long_paths_and_any_language_come_through_a_bundle(tmp_path: Path) -> None:
+    """The older tar format has no room for them, and whoever had such a folder saw a stack at start."""
+    (tmp_path / "own.rego").write_bytes(MODULE)
+    folder = tmp_path / ("x" * 120) / ("y" * 120) / "región"
+    folder.mkdir(parents=True)
+    (folder / "data.json").write_text("{}")
+    sources, _ = read_bundle(pack(read_folder(tmp_path)).content)
+    assert sources == read_folder(tmp_path)
+
+
+def test_a_file_name_that_is_not_utf8_says_so(tmp_path: Path) -> None:
+    """A bundle and its revision are made of names that everybody can read."""
+    (tmp_path / "own.rego").write_bytes(MODULE)
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.rego")).write_bytes(MODULE)
+    with pytest.raises(PolicyBroken, match="not UTF-8"):
+        read_folder(tmp_path)
 
 
 def test_a_link_out_of_the_folder_is_left_out(tmp_path: Path) -> None:
@@ -102,6 +122,21 @@ def test_a_link_out_of_the_folder_is_left_out(tmp_path: Path) -> None:
     (inside / "own.rego").write_bytes(MODULE)
     (inside / "data.json").symlink_to(outside / "data.json")
     assert [name for name, _ in read_folder(inside).files] == ["own.rego"]
+
+
+def test_a_mounted_config_map_is_read_once(tmp_path: Path) -> None:
+    """Kubernetes mounts links to a hidden link to a hidden folder (open-policy-agent/opa#782, #1109).
+
+    The files of that folder were taken for more policy: each module twice, and its data under the folder's name.
+    """
+    version = tmp_path / "..2026_01_01_00_00_00.1"
+    version.mkdir()
+    (tmp_path / "..data").symlink_to(version.name)
+    for name in ("data.json", "headworks.rego"):
+        (version / name).write_bytes((DEFAULT_FOLDER / name).read_bytes())
+        (tmp_path / name).symlink_to(f"..data/{name}")
+    assert read_folder(tmp_path) == read_folder(DEFAULT_FOLDER)
+    assert read_folder(tmp_path / "..data") == read_folder(DEFAULT_FOLDER)
 
 
 GOOD = ((".manifest", MANIFEST), ("own.rego", MODULE))

@@ -1,4 +1,7 @@
+"""Who is known by a key, and who without one."""
+
 import logging
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -8,6 +11,7 @@ from headworks.policy.errors import UnknownCaller
 from headworks.policy.identity.api_keys import MAX_KEY_CHARACTERS, ApiKeyIdentifier, digest_of
 from headworks.policy.identity.caller import AuthenticatedBy, Caller
 from headworks.policy.identity.settings import ApiKey, CredentialSettings
+from tests.contracts.identifier import check_identifier, peer
 
 KEY = "hw_Zk2v8dQx1mS0pLr7"
 ANN = ApiKey(digest_of(KEY), "acme", "ann", ("analyst",), {"region": "eu"})
@@ -15,58 +19,47 @@ BOB = ApiKey(digest_of("hw_other"), "acme", "bob")
 KNOWS_TWO = ApiKeyIdentifier(CredentialSettings(keys=(BOB, ANN)))
 
 
-@pytest.mark.parametrize(
-    "metadata",
-    [
-        {"authorization": f"Bearer {KEY}"},
-        {"authorization": f"bearer   {KEY} "},
-        {"x-api-key": KEY},
-        {"authorization": f"Bearer {KEY}", "x-api-key": KEY},
-    ],
-)
-@pytest.mark.parametrize("peer_is_loopback", [True, False])
-def test_a_key_names_its_caller(metadata: dict[str, str], peer_is_loopback: bool) -> None:
-    """Scheme names know no case (RFC 9110, section 11.1); attributes come from settings only."""
-    caller = KNOWS_TWO.identify(metadata | {"x-tenant": "other"}, peer_is_loopback=peer_is_loopback)
-    assert caller == Caller("acme", "ann", AuthenticatedBy.API_KEY, ("analyst",), {"region": "eu"})
+CALLER = Caller("acme", "ann", AuthenticatedBy.API_KEY, ("analyst",), {"region": "eu"})
+KNOWN = {
+    "bearer": {"authorization": f"Bearer {KEY}"},
+    "scheme in lower case, and spaces": {"authorization": f"bearer   {KEY} "},
+    "header of its own": {"x-api-key": KEY},
+    "the same key twice": {"authorization": f"Bearer {KEY}", "x-api-key": KEY},
+}
+"""Scheme names know no case (RFC 9110, section 11.1)."""
+WRONG = {
+    "empty": {"authorization": ""},
+    "scheme alone": {"authorization": "Bearer"},
+    "scheme and a space": {"authorization": "Bearer "},
+    "another scheme": {"authorization": f"Basic {KEY}"},
+    "no scheme": {"authorization": KEY},
+    "two keys in one": {"authorization": f"Bearer {KEY} {KEY}"},
+    "empty header of its own": {"x-api-key": ""},
+    "another key": {"x-api-key": "wrong"},
+    "the digest": {"x-api-key": digest_of(KEY)},
+    "another case": {"x-api-key": KEY.lower()},
+    "longer than any key": {"x-api-key": "k" * (MAX_KEY_CHARACTERS + 1)},
+    "two keys": {"authorization": f"Bearer {KEY}", "x-api-key": "hw_other"},
+    "a key and an empty one": {"authorization": f"Bearer {KEY}", "x-api-key": ""},
+}
+
+
+def test_api_keys_keep_the_contract_of_identifiers() -> None:
+    """Wrong credentials are never taken for none; two keys must be one."""
+    known = {word: (peer(metadata), CALLER) for word, metadata in KNOWN.items()}
+    check_identifier(lambda: KNOWS_TWO, known, {word: peer(metadata) for word, metadata in WRONG.items()})
 
 
 def test_no_credentials_on_loopback_is_the_local_operator() -> None:
     """The embedded default needs no set-up."""
-    caller = KNOWS_TWO.identify({}, peer_is_loopback=True)
+    caller = KNOWS_TWO.identify(peer({}, is_loopback=True))
     assert caller == Caller("local", "loopback", AuthenticatedBy.LOOPBACK, ("operator",))
 
 
-def test_no_credentials_from_elsewhere_is_nobody() -> None:
-    """Nor on loopback once the operator said so."""
+def test_no_credentials_on_loopback_is_nobody_once_the_operator_says_so() -> None:
+    """A machine that many people share has no local operator."""
     with pytest.raises(UnknownCaller):
-        KNOWS_TWO.identify({}, peer_is_loopback=False)
-    with pytest.raises(UnknownCaller):
-        ApiKeyIdentifier(CredentialSettings(allow_loopback=False)).identify({}, peer_is_loopback=True)
-
-
-@pytest.mark.parametrize(
-    "metadata",
-    [
-        {"authorization": ""},
-        {"authorization": "Bearer"},
-        {"authorization": "Bearer "},
-        {"authorization": f"Basic {KEY}"},
-        {"authorization": KEY},
-        {"authorization": f"Bearer {KEY} {KEY}"},
-        {"x-api-key": ""},
-        {"x-api-key": "wrong"},
-        {"x-api-key": digest_of(KEY)},
-        {"x-api-key": KEY.lower()},
-        {"x-api-key": "k" * (MAX_KEY_CHARACTERS + 1)},
-        {"authorization": f"Bearer {KEY}", "x-api-key": "hw_other"},
-        {"authorization": f"Bearer {KEY}", "x-api-key": ""},
-    ],
-)
-def test_a_wrong_key_is_refused_even_on_loopback(metadata: dict[str, str]) -> None:
-    """Wrong credentials are never taken for none; two keys must be one."""
-    with pytest.raises(UnknownCaller):
-        KNOWS_TWO.identify(metadata, peer_is_loopback=True)
+        ApiKeyIdentifier(CredentialSettings(allow_loopback=False)).identify(peer({}, is_loopback=True))
 
 
 names = st.sampled_from(["authorization", "x-api-key", "other", "x-forwarded-for"])
@@ -74,25 +67,27 @@ values = st.text() | st.binary() | st.none() | st.just(f"Bearer {KEY[:-1]}") | s
 
 
 @given(st.dictionaries(names, values))
-def test_p12_garbage_is_an_unknown_caller_and_nothing_else(metadata: dict[str, str]) -> None:
-    """P12: from anywhere but loopback, no garbage gets in or raises anything else."""
+def test_garbage_is_an_unknown_caller_and_nothing_else(metadata: dict[str, Any]) -> None:
+    """From anywhere but loopback, no garbage gets in or raises anything else."""
     with pytest.raises(UnknownCaller):
-        KNOWS_TWO.identify(metadata, peer_is_loopback=False)
+        KNOWS_TWO.identify(peer(metadata))
 
 
 @given(st.dictionaries(st.sampled_from(["authorization", "x-api-key"]), values, min_size=1))
-def test_p12_garbage_credentials_never_become_the_local_operator(metadata: dict[str, str]) -> None:
-    """P12: the loopback caller is for those who sent none."""
+def test_garbage_credentials_never_become_the_local_operator(metadata: dict[str, Any]) -> None:
+    """The loopback caller is for those who sent none."""
     with pytest.raises(UnknownCaller):
-        KNOWS_TWO.identify(metadata, peer_is_loopback=True)
+        KNOWS_TWO.identify(peer(metadata, is_loopback=True))
 
 
-def test_p13_no_secret_is_shown(caplog: pytest.LogCaptureFixture) -> None:
-    """P13: neither by repr nor by message nor in logs."""
+def test_no_secret_is_shown(caplog: pytest.LogCaptureFixture) -> None:
+    """Neither by repr nor by message nor in logs."""
     caplog.set_level(logging.DEBUG)
+    asking = peer({"x-api-key": "hw_almost"}, is_loopback=True)
     with pytest.raises(UnknownCaller) as refused:
-        KNOWS_TWO.identify({"x-api-key": "hw_almost"}, peer_is_loopback=True)
-    shown = f"{refused.value!r} {refused.value} {ANN!r} {KNOWS_TWO!r} {CredentialSettings(keys=(ANN,))!r} {caplog.text}"
+        KNOWS_TWO.identify(asking)
+    values = (asking, refused.value, ANN, KNOWS_TWO, CredentialSettings(keys=(ANN,)))
+    shown = f"{values!r} {refused.value} {caplog.text}"
     assert not any(secret in shown for secret in ("hw_almost", KEY, digest_of(KEY)))
 
 
@@ -104,10 +99,10 @@ def test_a_key_in_place_of_its_digest_is_refused_unshown(digest: str) -> None:
     assert not digest or digest not in str(refused.value)
 
 
-def test_p11_every_key_is_compared() -> None:
-    """P11: the last key is found behind many others, and the first does not end the search early."""
+def test_every_key_is_compared() -> None:
+    """The last key is found behind many others, and the first does not end the search early."""
     many = tuple(ApiKey(digest_of(f"key-{number}"), "acme", str(number)) for number in range(100))
     identifier = ApiKeyIdentifier(CredentialSettings(keys=many))
     for number in (0, 50, 99):
-        caller = identifier.identify({"x-api-key": f"key-{number}"}, peer_is_loopback=False)
+        caller = identifier.identify(peer({"x-api-key": f"key-{number}"}))
         assert caller.subject == str(number)

@@ -1,15 +1,19 @@
 import math
+import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
-from headworks.policy.facts import InputFacts, LabelFact
+from headworks.policy.facts import InputFacts, LabelFact, least_confidence
 from headworks.policy.identity.caller import AuthenticatedBy, Caller
 from headworks.policy.question import Question
-from headworks.policy.trust.assess import assess
+from headworks.policy.trust.assess import TrustFactor, assess
 from headworks.policy.trust.settings import TrustSettings
 from tests.strategies import questions
 
+CONTRACT = Path(__file__).parents[3] / "protos" / "headworks" / "v1" / "turn.proto"
 KNOWN = Caller("acme", "ann", AuthenticatedBy.API_KEY)
 LOCAL = Caller("local", "loopback", AuthenticatedBy.LOOPBACK)
 
@@ -44,9 +48,29 @@ def test_harmless_labels_do_not_alarm(label: LabelFact) -> None:
     assert assess(KNOWN, is_encrypted=True, is_loopback=False, facts=InputFacts(labels=(label,))).score == 1
 
 
-def test_a_broken_confidence_is_no_confidence() -> None:
-    """NaN must not slip through a comparison as certain."""
-    assert assess(KNOWN, is_encrypted=True, is_loopback=False, facts=InputFacts(lowest_confidence=math.nan)).score == 0
+@pytest.mark.parametrize("broken", [math.nan, math.inf, -math.inf])
+def test_a_broken_confidence_is_no_confidence(broken: float) -> None:
+    """NaN must not slip through a comparison as certain, nor infinity as more than certain."""
+    assert assess(KNOWN, is_encrypted=True, is_loopback=False, facts=InputFacts(lowest_confidence=broken)).score == 0
+
+
+@pytest.mark.parametrize("broken", [math.nan, math.inf, -math.inf])
+def test_a_broken_label_alarms(broken: float) -> None:
+    """A label of the safety set whose score is no number may be any score, so it is the worst."""
+    facts = InputFacts(labels=(LabelFact("safety", "weapon", broken), LabelFact("safety", "gore", 0.1)))
+    assert assess(KNOWN, is_encrypted=True, is_loopback=False, facts=facts).score == 0
+
+
+@given(st.permutations([0.9, math.nan, None, 0.3]))
+def test_a_broken_confidence_is_the_least_in_any_order(confidences: list[float | None]) -> None:
+    """`min` loses a NaN that does not come first, and trust would not know of it."""
+    assert least_confidence(confidences) == 0
+
+
+def test_without_any_confidence_there_is_no_least() -> None:
+    """Text has none, and is not uncertain for it."""
+    assert least_confidence([None, None]) is None
+    assert least_confidence([None, 0.4, 0.7]) == 0.4
 
 
 def test_weights_outside_their_range_are_refused() -> None:
@@ -63,3 +87,9 @@ def test_trust_stays_in_range_and_never_rises_with_less_confidence(question: Que
     unsure = InputFacts(lowest_confidence=0.0, labels=facts.labels)
     assert 0 <= trust.score <= 1
     assert assess(question.caller, is_encrypted=False, is_loopback=False, facts=unsure).score <= trust.score
+
+
+def test_the_contract_names_the_factors_that_there_are() -> None:
+    """A client shows why trust is low by these names; the contract once gave two that no server ever sent."""
+    (comment,) = re.findall(r"message TrustFactor {\n  // ([^\n]*)\n", CONTRACT.read_text())
+    assert re.findall(r'"(\w+)"', comment) == [factor.value for factor in TrustFactor]

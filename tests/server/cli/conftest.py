@@ -43,7 +43,9 @@ async def serve() -> AsyncIterator[Serve]:
         yield start
 
 
-async def start_command(arguments: Sequence[str], **variables: str) -> asyncio.subprocess.Process:
+async def start_command(
+    arguments: Sequence[str], *, stdin: int = asyncio.subprocess.DEVNULL, pass_fds: Sequence[int] = (), **variables: str
+) -> asyncio.subprocess.Process:
     """Start `headworks` with its output in pipes."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith("HEADWORKS_")}
     return await asyncio.create_subprocess_exec(
@@ -52,9 +54,10 @@ async def start_command(arguments: Sequence[str], **variables: str) -> asyncio.s
         "headworks.server.cli",
         *arguments,
         env={**kept, **variables},
-        stdin=asyncio.subprocess.DEVNULL,
+        stdin=stdin,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
+        pass_fds=pass_fds,
     )
 
 

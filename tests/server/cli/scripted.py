@@ -82,6 +82,7 @@ class ScriptedTurns(TurnServiceServicer):
         self.reads_all = reads_all
         self.requests: list[Any] = []
         self.metadata: dict[str, Any] = {}
+        self.has_setup = asyncio.Event()
         self.started = asyncio.Event()
         self.cancelled = asyncio.Event()
 
@@ -122,5 +123,6 @@ class ScriptedTurns(TurnServiceServicer):
     async def _read(self, requests: Any) -> None:
         async for request in requests:
             self.requests.append(request)
+            self.has_setup.set()
             if not self.reads_all:
                 return

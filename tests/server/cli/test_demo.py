@@ -19,14 +19,17 @@ import pytest
 from headworks.intake.models.store import ModelStore
 from tests.server.cli.conftest import Ended, command
 
-SERVING = re.compile(r"Still serving: gRPC on (127\.0\.0\.1:\d+), HTTP on (127\.0\.0\.1:\d+)")
+SERVING = re.compile(r"Still serving: gRPC on (127\.0\.0\.1:\d+), HTTP on (localhost:\d+)")
 LOG = re.compile(r"its log is (\S+)")
 SECONDS = 120.0
 
 
-def simulated(folder: Path, store: ModelStore) -> Path:
+def simulated(folder: Path, store: ModelStore, answer_tokens: int = 8) -> Path:
     path = folder / "headworks.toml"
-    path.write_text(f"[models]\nstore = '{store.root}'\n[engine]\nkind = 'simulated'\nsimulated.answer_tokens = 8\n")
+    path.write_text(
+        f"log_level = 'error'\n[models]\nstore = '{store.root}'\n[http]\nhost = 'localhost'\n"
+        f"[engine]\nkind = 'simulated'\nsimulated.answer_tokens = {answer_tokens}\n"
+    )
     return path
 
 
@@ -92,6 +95,75 @@ def test_demo_on_a_terminal_serves_on_until_ctrl_c(tmp_path: Path, store: ModelS
         os.killpg(process.pid, signal.SIGINT)
         assert process.wait(SECONDS) == 0
         assert "server.stopped" in log.read_text()
+
+
+@contextmanager
+def a_turn(target: str, tokens: int) -> Iterator["subprocess.Popen[str]"]:
+    """Ask, and yield when the answer has begun."""
+    command_line = [sys.executable, "-u", "-m", "headworks.server.cli", "ask", "hi", "--json", "--target", target]
+    with subprocess.Popen(
+        [*command_line, "--max-tokens", str(tokens)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as asking:
+        assert asking.stdout is not None
+        while '"delta"' not in asking.stdout.readline():
+            assert asking.poll() is None
+        yield asking
+
+
+@pytest.mark.models
+def test_ctrl_c_lets_a_turn_of_the_demos_gateway_end(tmp_path: Path, store: ModelStore) -> None:
+    """A terminal sends it to every process; the gateway must not take it and the demo's own word for two."""
+    with demo_on_a_terminal(simulated(tmp_path, store, answer_tokens=3000)) as (process, terminal):
+        log = Path(read_until(terminal, LOG)[1])
+        with a_turn(read_until(terminal, SERVING)[1], tokens=150) as asking:
+            os.killpg(process.pid, signal.SIGINT)
+            read_until(terminal, re.compile("Stopping"))
+            assert '"finished"' in asking.communicate()[0]
+        assert process.wait(SECONDS) == 0
+    assert "server.drain_cut" not in log.read_text()
+
+
+@pytest.mark.models
+def test_a_second_ctrl_c_ends_the_demos_gateway_and_its_turns(tmp_path: Path, store: ModelStore) -> None:
+    """Whoever presses it twice does not want to wait for an answer of a minute."""
+    with demo_on_a_terminal(simulated(tmp_path, store, answer_tokens=3000)) as (process, terminal):
+        log = Path(read_until(terminal, LOG)[1])
+        with a_turn(read_until(terminal, SERVING)[1], tokens=1000) as asking:
+            os.killpg(process.pid, signal.SIGINT)
+            read_until(terminal, re.compile("Stopping"))
+            os.killpg(process.pid, signal.SIGINT)
+            assert '"finished"' not in asking.communicate()[0]
+        assert process.wait(SECONDS) == 130
+    assert "server.drain_cut turns=1" in log.read_text()
+
+
+@pytest.mark.models
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_that_ends_the_demo_stops_its_gateway(
+    tmp_path: Path, store: ModelStore, number: signal.Signals
+) -> None:
+    """A closed terminal or a supervisor must leave no gateway behind."""
+    with demo_on_a_terminal(simulated(tmp_path, store)) as (process, terminal):
+        log = Path(read_until(terminal, LOG)[1])
+        read_until(terminal, SERVING)
+        process.send_signal(number)
+        assert process.wait(SECONDS) == 128 + number
+    assert "server.stopped" in log.read_text()
+
+
+@pytest.mark.models
+def test_demo_without_standard_input_ends_after_its_turn(tmp_path: Path, store: ModelStore) -> None:
+    """Whether to serve on is asked of a terminal, and a closed stream is none (gsutil PR#1314)."""
+    command_line = [sys.executable, "-m", "headworks.server.cli", "demo", "--serve", "--config"]
+    ended = subprocess.run(
+        ["sh", "-c", '"$@" <&-', "sh", *command_line, str(simulated(tmp_path, store))],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"TMPDIR": str(tmp_path)},
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert not SERVING.search(ended.stdout)
 
 
 def test_demo_says_why_its_gateway_did_not_start(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 from headworks.intake.models.store import ModelStore
-from headworks.server.cli import run
+from headworks.server.cli.app import run
 
 Rows = dict[str, tuple[str, str]]
 """By subject: (state, what and why)."""
@@ -95,6 +95,16 @@ def test_default_settings_are_called_that(capsys: pytest.CaptureFixture[str], tm
     rows = looked(capsys, "--store", str(tmp_path), code=1)
     assert rows["settings"][1] == "no file (--config names one); defaults, then variables; all default"
     assert rows["callers"] == ("ok", "0 API keys; callers on this machine need none")
+
+
+def test_a_variable_that_nothing_reads_has_a_row(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Serving goes on, so it is odd and not wrong."""
+    monkeypatch.setenv("HEADWORKS_HOME", "/opt/headworks")
+    monkeypatch.setenv("HEADWORKS_METRICS_SERVICE_HOST", "10.0.0.5")
+    state, what = looked(capsys, "--store", str(tmp_path), code=1)["variables"]
+    assert (state, what.partition(";")[0]) == ("odd", "nothing reads HEADWORKS_HOME")
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,14 @@
 """Which model store a command means."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from headworks.server.cli import run
-from headworks.server.cli.options import DEFAULT_STORE, STORE_VARIABLE, store_folder
+from headworks.server.cli.app import run
+from headworks.server.cli.options import STORE_VARIABLE, store_folder
 
 
 @pytest.fixture
@@ -49,7 +52,51 @@ def test_variable_wins_over_the_file_and_the_option_over_both(
 
 def test_without_any_it_is_the_default() -> None:
     """In the home folder."""
-    assert store_folder(None, None) == DEFAULT_STORE.expanduser()
+    assert store_folder(None, None) == Path("~/.headworks/models").expanduser()
+
+
+HOMELESS = """
+import os, sys
+from pathlib import Path
+from headworks.server.cli.app import run
+from headworks.server.cli.checks import load_settings
+from headworks.server.cli.mistake import Mistake
+run(["models", "list", "--store", "/warm"])  # all is imported while that may be read
+load_settings(None, Path("/warm"))
+os.environ.pop("HOME", None)
+os.setuid(1234567)
+if sys.argv[1:]:
+    sys.exit(run(sys.argv[1:]))
+try:
+    print(load_settings(None, None)[0].models.store)
+except Mistake as error:
+    print(error)
+"""
+
+
+def homeless(*arguments: str, **variables: str) -> "subprocess.CompletedProcess[str]":
+    """Run `headworks`, or read settings, as a user id that has no entry and no HOME."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("HEADWORKS_")}
+    return subprocess.run(
+        [sys.executable, "-c", HOMELESS, *arguments], env=kept | variables, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may become another user")
+def test_a_user_without_a_home_names_the_store() -> None:
+    """OpenShift gives such users; with a store that is set nothing needs a home (vllm#44548)."""
+    ended = homeless("models", "list", "--store", "/none")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert homeless(**{STORE_VARIABLE: "/none"}).stdout.splitlines()[-1] == "/none"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may become another user")
+def test_a_user_without_a_home_is_told_to_name_the_store() -> None:
+    """One sentence; Python's own is a RuntimeError that names no path."""
+    place = "~/.headworks/models is in a home folder, and there is none for this user; name a folder in full"
+    ended = homeless("models", "list")
+    assert (ended.returncode, ended.stderr) == (2, f"The store {place}, with --store.\n")
+    assert homeless().stdout.splitlines()[-1] == f"A setting is wrong: models.store: {place}."
 
 
 def test_wrong_settings_are_one_sentence(config: Path, capsys: pytest.CaptureFixture[str]) -> None:

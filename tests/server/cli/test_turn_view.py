@@ -44,7 +44,7 @@ class Watched:
             file=self.written, width=100, height=40, highlight=False, emoji=False, markup=False,
             force_terminal=is_terminal, color_system=None,
         )  # fmt: skip
-        self.view = TextView(console)
+        self.view = TextView(console, is_screen=is_terminal)
 
     def lines(self) -> list[str]:
         """What is seen now; `Live` is made to draw, instead of waiting for its own moment."""
@@ -77,10 +77,10 @@ def test_progress_is_drawn_below_and_gone_in_the_end(terminal: Watched) -> None:
 
 
 def test_progress_of_unknown_size_names_no_share(terminal: Watched) -> None:
-    """A microphone has no end to measure by; a name with control codes does not steer the terminal."""
+    """A pipe has no end to measure by; a name with control codes does not steer the terminal."""
     with terminal.view as view:
-        view.sent("said\x1b[2J.wav", -1, 0)
-        assert terminal.lines()[-1].endswith("sending said\ufffd[2J.wav")
+        view.sent("said\x1b[2J.wav", 1_250_000, None)
+        assert terminal.lines()[-1].endswith("sending said\ufffd[2J.wav, 1.2 MB so far")
 
 
 def test_a_partial_is_replaced_by_its_final(terminal: Watched) -> None:

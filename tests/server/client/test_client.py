@@ -8,7 +8,7 @@ import pytest
 
 from headworks.intake.errors import TooLarge
 from headworks.intake.span import Modality
-from headworks.intake.voice.form import AudioEncoding, VoiceForm
+from headworks.intake.voice.encoding import AudioEncoding, VoiceForm
 from headworks.server.client.client import CallFailed, HeadworksClient
 from headworks.server.flow.errors import Draining
 from headworks.server.turn.steps import Chunk, Delta, Setup

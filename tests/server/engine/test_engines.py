@@ -23,7 +23,7 @@ async def test_simulated_engine_keeps_the_contract() -> None:
 
     async def make() -> Engine:
         settings = SimulatedSettings(first_token_seconds=0.0, gap_seconds=0.0, answer_tokens=64)
-        return SimulatedEngine("simulated", (1, 2, 3), settings, SystemClock())
+        return SimulatedEngine((1, 2, 3), settings, SystemClock())
 
     await check_engine(make, (1, 2, 3, 4, 5))
 

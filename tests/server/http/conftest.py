@@ -5,6 +5,7 @@ import ssl
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 import httpx
@@ -15,20 +16,30 @@ from headworks.graphql.execution import Graph
 from headworks.graphql.observer import GraphqlObserver
 from headworks.graphql.settings import GraphqlSettings
 from headworks.graphql.turn.port import Turns
+from headworks.policy.bundles.active import PolicyInForce
 from headworks.policy.bundles.bundle import Bundle
+from headworks.policy.bundles.sources import PolicySources
 from headworks.policy.identity.api_keys import ApiKeyIdentifier, digest_of
 from headworks.policy.identity.settings import ApiKey, CredentialSettings
+from headworks.server.clock import Clock, SystemClock
 from headworks.server.http.app import HttpParts, build_app
 from headworks.server.http.bundle_route import BundleSource
 from headworks.server.http.front import HttpObserver
 from headworks.server.http.server import HttpServer
 from headworks.server.http.settings import HttpSettings
+from headworks.server.visit.visit import Visit
 from tests.fakes.graph import AnsweringTurns, OwnedTables, RecordingGraphqlObserver
-from tests.fakes.http import HeldBundle, RecordingHttpObserver, SwitchedReadiness
+from tests.fakes.http import HeldPolicy, RecordingHttpObserver, SwitchedReadiness
 
 ADA_KEY = "ada-0123456789abcdef0123456789abcdef"
 BOB_KEY = "bob-0123456789abcdef0123456789abcdef"
 BUNDLE = Bundle(content=b"\x1f\x8b not really gzip", etag='"abc"', revision="r1")
+SINCE = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def held(bundle: Bundle) -> HeldPolicy:
+    """A policy in force that is this bundle."""
+    return HeldPolicy(PolicyInForce(PolicySources(()), bundle, SINCE))
 
 
 @dataclass
@@ -38,20 +49,23 @@ class Serving:
     settings: HttpSettings = field(default_factory=lambda: HttpSettings(port=0))
     graphql: GraphqlSettings = field(default_factory=GraphqlSettings)
     turns: Turns = field(default_factory=AnsweringTurns)
-    bundles: BundleSource = field(default_factory=lambda: HeldBundle(BUNDLE))
+    bundles: BundleSource = field(default_factory=lambda: held(BUNDLE))
     readiness: SwitchedReadiness = field(default_factory=SwitchedReadiness)
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
     observer: HttpObserver = field(default_factory=RecordingHttpObserver)
     graphql_observer: GraphqlObserver = field(default_factory=RecordingGraphqlObserver)
+    clock: Clock = field(default_factory=SystemClock)
     allow_loopback: bool = False
     tls: ssl.SSLContext | None = None
+    visits: list[Visit] = field(default_factory=list)
     server: HttpServer = field(init=False)
     client: httpx.AsyncClient = field(init=False)
 
     async def start(self, exits: AsyncExitStack) -> "Serving":
         keys = (ApiKey(digest_of(ADA_KEY), "acme", "ada"), ApiKey(digest_of(BOB_KEY), "globex", "bob"))
         parts = HttpParts(
-            graph=Graph(self.graphql, OwnedTables(), self.turns, self.graphql_observer),
+            graph=Graph(self.graphql, OwnedTables(), self.graphql_observer),
+            turns_of=self._turns_of,
             bundles=self.bundles,
             readiness=self.readiness,
             registry=self.registry,
@@ -59,6 +73,7 @@ class Serving:
                 CredentialSettings(keys=keys, allow_loopback=self.allow_loopback, loopback_tenant="acme")
             ),
             observer=self.observer,
+            clock=self.clock,
         )
         self.server = HttpServer(self.settings, build_app(self.settings, parts), self.tls)
         await self.server.start()
@@ -69,6 +84,10 @@ class Serving:
         )
         await exits.enter_async_context(self.client)
         return self
+
+    def _turns_of(self, visit: Visit) -> Turns:
+        self.visits.append(visit)
+        return self.turns
 
     async def ask(self, query: str, **variables: Any) -> httpx.Response:
         return await self.client.post("/graphql", json={"query": query, "variables": variables})

@@ -23,6 +23,8 @@ BAD_BODIES = [
     b"7",
     b"{}",
     b'{"query": null}',
+    b'{"extensions": {"persistedQuery": 7}}',
+    b'{"extensions": []}',
     b'{"query": ["{ __typename }"]}',
     b'{"query": "{ __typename }", "variables": []}',
     b'{"query": "{ __typename }", "operationName": 7}',
@@ -57,16 +59,35 @@ async def test_somebody_elses_table_looks_like_no_table(serve: Serve) -> None:
 
 async def test_a_turn_runs_as_the_caller_of_the_key(serve: Serve) -> None:
     """Identity comes from the credentials, never from the request's body."""
-    turns = AnsweringTurns()
-    serving = await serve(Serving(turns=turns))
+    serving = await serve(Serving())
     response = await serving.ask(TURN, i={"text": ["How many?"]})
     assert response.json() == {"data": {"turn": {"text": "310 orders."}}}
-    assert (turns.asked[0][0].tenant, turns.asked[0][0].subject) == ("acme", "ada")
+    (visit,) = serving.visits
+    assert (visit.caller.tenant, visit.caller.subject) == ("acme", "ada")
+
+
+TRACEPARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+
+@pytest.mark.parametrize(
+    ("headers", "is_loopback"),
+    [({}, True), ({"x-forwarded-for": "203.0.113.7"}, False), ({"host": "evil.example"}, False)],
+    ids=["direct", "forwarded", "rebound"],
+)
+async def test_a_turn_knows_how_its_request_came(serve: Serve, headers: dict[str, str], is_loopback: bool) -> None:
+    """Each request by itself: one port serves local callers and those that a proxy forwards."""
+    serving = await serve(Serving())
+    serving.client.headers["traceparent"] = TRACEPARENT
+    await serving.client.post("/graphql", json={"query": "{ __typename }"}, headers=headers)
+    (visit,) = serving.visits
+    assert (visit.is_loopback, visit.is_encrypted) == (is_loopback, False)
+    assert visit.trace_headers == {"traceparent": TRACEPARENT}
+    assert visit.peer == "127.0.0.1"
 
 
 @pytest.mark.parametrize("body", BAD_BODIES, ids=range(len(BAD_BODIES)))
 async def test_a_malformed_body_is_a_bad_request(serve: Serve, body: bytes) -> None:
-    """P12: whatever is sent, the answer is ours, and the next request on the connection works."""
+    """Whatever is sent, the answer is ours, and the next request on the connection works (aigw PR#2053)."""
     serving = await serve(Serving())
     response = await serving.client.post("/graphql", content=body, headers={"content-type": "application/json"})
     assert (response.status_code, response.json()["reason"]) == (400, "BAD_REQUEST")
@@ -81,6 +102,45 @@ async def test_a_form_is_no_graphql_request(serve: Serve) -> None:
     response = await serving.client.post("/graphql", content=body, headers={"content-type": "text/plain"})
     assert response.status_code == 415
     assert turns.asked == []
+
+
+@pytest.mark.parametrize("coding", ["gzip", "GZIP", "deflate", "br", "identity, gzip", "x"])
+async def test_a_compressed_body_is_another_media_type(serve: Serve, coding: str) -> None:
+    """It is told what would have been taken, not that it is no JSON (apollographql/router#7008)."""
+    serving = await serve(Serving())
+    headers = {"content-type": "application/json", "content-encoding": coding}
+    response = await serving.client.post("/graphql", content=b"\x1f\x8b...", headers=headers)
+    assert (response.status_code, response.headers["accept-encoding"]) == (415, "identity")
+
+
+async def test_a_body_sent_as_it_is_may_say_so(serve: Serve) -> None:
+    """`identity` is no compression."""
+    serving = await serve(Serving())
+    serving.client.headers["content-encoding"] = "identity"
+    assert (await serving.ask("{ __typename }")).json() == {"data": {"__typename": "Query"}}
+
+
+HASH = {"persistedQuery": {"version": 1, "sha256Hash": "ecf4" * 16}}
+
+
+@pytest.mark.parametrize("extra", [{}, {"query": ""}, {"variables": {"a": 1}, "operationName": "A"}])
+async def test_the_hash_of_a_query_is_answered_as_clients_expect(serve: Serve, extra: dict[str, object]) -> None:
+    """They then send the query itself; any other error they would show to their user (apollographql/router#2436)."""
+    serving = await serve(Serving())
+    response = await serving.client.post("/graphql", json={"extensions": HASH, **extra})
+    assert response.status_code == 200
+    (error,) = response.json()["errors"]
+    assert (error["message"], error["extensions"]["code"]) == (
+        "PersistedQueryNotSupported",
+        "PERSISTED_QUERY_NOT_SUPPORTED",
+    )
+
+
+async def test_a_query_beside_its_hash_is_run(serve: Serve) -> None:
+    """That is how clients register one."""
+    serving = await serve(Serving())
+    response = await serving.client.post("/graphql", json={"query": "{ __typename }", "extensions": HASH})
+    assert response.json() == {"data": {"__typename": "Query"}}
 
 
 async def test_an_oversized_body_is_refused_by_its_header(serve: Serve) -> None:

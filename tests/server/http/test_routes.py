@@ -4,18 +4,26 @@ import asyncio
 import json
 import logging
 import secrets
+import shutil
 from contextlib import AsyncExitStack
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from prometheus_client import Counter
 
+from headworks.policy.bundles.bundle import read_bundle
+from headworks.policy.bundles.sources import DEFAULT_FOLDER
+from headworks.policy.regorus import RegorusJudge
+from headworks.policy.settings import RegorusSettings
 from headworks.server.http.access_log import LOGGER, AccessLog
 from headworks.server.http.bundle_route import is_match
 from headworks.server.http.settings import HttpSettings
 from tests.fakes.graph import BreakingTurns
-from tests.fakes.http import BrokenBundles, HeldBundle, RecordingHttpObserver, SwitchedReadiness
+from tests.fakes.http import BrokenBundles, HeldPolicy, RecordingHttpObserver, SwitchedReadiness
+from tests.policy.embedded import active_policy
+from tests.policy.questions import question
 from tests.server.http.conftest import ADA_KEY, BOB_KEY, BUNDLE, Serve, Serving, raw
 
 BUNDLE_PATH = "/bundles/headworks.tar.gz"
@@ -32,6 +40,20 @@ async def test_the_bundle_is_fetched_once_and_then_304(serve: Serve) -> None:
     assert changed.content == BUNDLE.content
 
 
+async def test_the_bundle_that_is_served_is_the_policy_that_decides(serve: Serve, tmp_path: Path) -> None:
+    """Also when the folder changes while the gateway runs: agents must not decide by what the gateway does not."""
+    shutil.copytree(DEFAULT_FOLDER, tmp_path, dirs_exist_ok=True)
+    chosen = RegorusSettings(folder=tmp_path)
+    policies = active_policy(chosen)
+    serving = await serve(Serving(bundles=policies))
+    (tmp_path / "data.json").write_text("{}")
+    judge = RegorusJudge(chosen, policies)
+    verdict = await judge.judge(question())
+    await judge.close()
+    served, _ = read_bundle((await serving.client.get(BUNDLE_PATH)).content)
+    assert (verdict.allow, verdict.revision) == (True, served.revision)
+
+
 async def test_head_tells_the_bundle_without_sending_it(serve: Serve) -> None:
     """RFC 9110, section 9.3.2: the same header fields as GET."""
     serving = await serve(Serving())
@@ -43,7 +65,7 @@ async def test_head_tells_the_bundle_without_sending_it(serve: Serve) -> None:
 
 async def test_no_bundle_while_no_policy_is_loaded(serve: Serve) -> None:
     """An agent must not take an empty policy for the active one."""
-    serving = await serve(Serving(bundles=HeldBundle(None)))
+    serving = await serve(Serving(bundles=HeldPolicy(None)))
     assert (await serving.client.get(BUNDLE_PATH)).status_code == 503
 
 
@@ -112,8 +134,8 @@ async def test_an_unknown_path_is_404_in_our_form(serve: Serve, path: str) -> No
         {"x-api-key": "[]"},
     ],
 )
-async def test_p12_garbage_credentials_are_401(serve: Serve, headers: dict[str, str]) -> None:
-    """P12: a malformed bearer is an answer, not a crash; the answer never repeats it."""
+async def test_garbage_credentials_are_401(serve: Serve, headers: dict[str, str]) -> None:
+    """A malformed bearer is an answer, not a crash; the answer never repeats it (aigw PR#2053)."""
     serving = await serve(Serving(allow_loopback=True))
     del serving.client.headers["authorization"]
     headers = headers or {"x-forwarded-for": "203.0.113.7"}
@@ -128,8 +150,8 @@ async def test_p12_garbage_credentials_are_401(serve: Serve, headers: dict[str, 
 @example(b"\t\x7f Bearer")
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.binary(max_size=60).filter(lambda value: not set(value) & set(b"\r\n")))
-async def test_p12_no_header_value_breaks_the_server(value: bytes) -> None:
-    """P12: any bytes as a credential give 400 or 401, and the server goes on."""
+async def test_no_header_value_breaks_the_server(value: bytes) -> None:
+    """Any bytes as a credential give 400 or 401, and the server goes on (aigw PR#2053)."""
     async with AsyncExitStack() as exits:
         serving = await Serving().start(exits)
         head = b"GET /bundles/headworks.tar.gz HTTP/1.1\r\nhost: x\r\nconnection: close\r\nauthorization: "
@@ -225,8 +247,8 @@ async def test_an_unexpected_exception_is_a_masked_500(serve: Serve) -> None:
     assert "hunter2" not in response.text + str(stack)
 
 
-async def test_p13_no_log_holds_a_secret_or_content(serve: Serve, caplog: pytest.LogCaptureFixture) -> None:
-    """P13: everything that any logger writes at DEBUG is scanned, over good, refused and broken requests."""
+async def test_no_log_holds_a_secret_or_content(serve: Serve, caplog: pytest.LogCaptureFixture) -> None:
+    """Everything that any logger writes at DEBUG is scanned, over good, refused and broken requests (aigw PR#2508)."""
     caplog.set_level(logging.DEBUG)
     for noisy in ("httpx", "httpcore"):
         logging.getLogger(noisy).setLevel(logging.CRITICAL)

@@ -37,10 +37,11 @@ async def completes_a_turn(root: Path, serving: Serving) -> None:
     async with trusting(root, serving) as client:
         reply = await client.post("/graphql", json={"query": TURN, "variables": {"i": {"text": ["Hello."]}}})
     assert reply.json() == {"data": {"turn": {"__typename": "TurnFinished"}}}
+    assert serving.visits[-1].is_encrypted
 
 
 async def test_a_client_with_the_root_completes_a_turn(serving: Serving, certificate: Certificate) -> None:
-    """The same turn as in clear."""
+    """The same turn as without TLS, and policy hears that it was encrypted."""
     await completes_a_turn(certificate.file, serving)
 
 
@@ -55,7 +56,7 @@ async def test_a_client_that_does_not_trust_the_certificate_sends_nothing(
 
 
 @pytest.mark.parametrize("sent", [b"GET /livez HTTP/1.1\r\nhost: x\r\n\r\n", b"\x16\x03\x01\xff\xff" + bytes(50)])
-async def test_a_client_in_clear_gets_no_answer(serving: Serving, certificate: Certificate, sent: bytes) -> None:
+async def test_a_client_without_tls_gets_no_answer(serving: Serving, certificate: Certificate, sent: bytes) -> None:
     """Not a byte of the application's; garbage in a handshake ends its own connection alone."""
     answered = await raw(serving, sent)
     assert b"HTTP/1.1" not in answered

@@ -15,7 +15,7 @@ from headworks.v1 import turn_pb2 as pb
 from headworks.v1.turn_pb2_grpc import TurnServiceStub
 from tests.fakes.engines import TalkingEngine
 from tests.fakes.judges import SilentJudge
-from tests.server.edge import END, Edge, setup, text, turn
+from tests.server.edge import END, Edge, held_open, setup, text, turn
 from tests.server.rpc.watching import as_normalize, next_event, settled, until, watched
 
 KINDS = ("Converse", "Normalize")
@@ -68,8 +68,8 @@ PHASES = [
 
 
 @pytest.mark.parametrize(("kind", "reach"), PHASES, ids=[f"{kind}-{reach.__name__}" for kind, reach in PHASES])
-async def test_c4_c11_c12_c17_cancel_at_a_reached_phase(kind: str, reach: Reach) -> None:
-    """C4, C11, C12, C14, C17: the phase is waited for, not slept for; the record says cancelled, never a clean end."""
+async def test_cancel_at_a_reached_phase(kind: str, reach: Reach) -> None:
+    """The phase is waited for, not slept for; the record says cancelled, never a clean end (sglang PR#11399)."""
     async with watched(TalkingEngine(tokens=2048, pauses=True)) as server:
         call = getattr(server.stub, kind)()
         async with asyncio.timeout(10):
@@ -80,8 +80,8 @@ async def test_c4_c11_c12_c17_cancel_at_a_reached_phase(kind: str, reach: Reach)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_c17_cancel_at_the_finish(kind: str) -> None:
-    """C17: a cancel that races the last event frees nothing twice, and the next turn is answered."""
+async def test_cancel_at_the_finish(kind: str) -> None:
+    """A cancel that races the last event frees nothing twice, and the next turn is answered (triton PR#8078)."""
     async with watched() as server:
         for _ in range(20):
             call = getattr(server.stub, kind)()
@@ -95,8 +95,8 @@ async def test_c17_cancel_at_the_finish(kind: str) -> None:
         await server.still_works()
 
 
-async def test_c17_many_cancels_at_no_chosen_moment() -> None:
-    """C17: what a chosen phase misses, eighty unchosen ones may hit."""
+async def test_many_cancels_at_no_chosen_moment() -> None:
+    """What a chosen phase misses, eighty unchosen ones may hit (triton PR#8078)."""
     async with watched() as server:
 
         async def leave_after(rounds: int) -> None:
@@ -110,8 +110,8 @@ async def test_c17_many_cancels_at_no_chosen_moment() -> None:
         await server.still_works()
 
 
-async def test_c1_closed_connection_ends_all_its_turns() -> None:
-    """C1: the turns of a connection go with it; those of another one stay."""
+async def test_closed_connection_ends_all_its_turns() -> None:
+    """The turns of a connection go with it; those of another one stay (vllm#54947)."""
     async with watched() as server:
         server.engine.may_talk.clear()
         own = (("grpc.use_local_subchannel_pool", 1),)
@@ -125,8 +125,8 @@ async def test_c1_closed_connection_ends_all_its_turns() -> None:
         await next_event(staying, "finished")
 
 
-async def test_a1_c7_cancelled_answer_is_booked() -> None:
-    """A1, C7: the tokens made until the cancel are on the tenant's line."""
+async def test_cancelled_answer_is_booked() -> None:
+    """The tokens made until the cancel are on the tenant's line (litellm#14457, litellm#17364)."""
     async with watched(TalkingEngine(tokens=2048, pauses=True)) as server:
         call = server.stub.Converse()
         await mid_answer(server, call)
@@ -138,8 +138,8 @@ async def test_a1_c7_cancelled_answer_is_booked() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_c8_cancel_while_policy_is_silent(kind: str) -> None:
-    """C8: waiting for a judge is no reason to stay."""
+async def test_cancel_while_policy_is_silent(kind: str) -> None:
+    """Waiting for a judge is no reason to stay (bifrost#828)."""
     judge = SilentJudge()
     async with watched(None, judge) as server:
         call = getattr(server.stub, kind)()
@@ -152,19 +152,30 @@ async def test_c8_cancel_while_policy_is_silent(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_c17_cancel_in_the_line_for_a_permit(kind: str) -> None:
-    """C17: whoever leaves the line takes no permit with them."""
+async def test_cancel_in_the_line_for_a_permit(kind: str) -> None:
+    """Whoever leaves the line takes no permit with them (triton PR#8078)."""
     async with watched(flow=FlowSettings(max_turns=1)) as server:
         first, second = server.stub.Converse(), None
-        await send(first, setup())
-        await until(lambda: server.permits.held)
+        await send(first, setup(), text("Hello", last=False))
+        await until(lambda: server.admission.held)
         second = getattr(server.stub, kind)()
-        await send(second, setup())
-        await until(lambda: server.permits.waiting)
+        await send(second, setup(), text("Hello", last=False))
+        await until(lambda: server.admission.waiting)
         second.cancel()
-        await until(lambda: not server.permits.waiting)
-        assert server.permits.held == 1
+        await until(lambda: not server.admission.waiting)
+        assert server.admission.held == 1
         first.cancel()
+        await settled(server)
+        await server.still_works()
+
+
+async def test_twice_the_limit_cancelled_then_a_turn_passes_at_once() -> None:
+    """Permits come back from turns that run and from turns in line (smg PR#2064)."""
+    async with watched(flow=FlowSettings(max_turns=2)) as server:
+        calls = [server.stub.Converse(held_open([setup(), text("Hello", last=False)])) for _ in range(4)]
+        await until(lambda: (server.admission.held, server.admission.waiting) == (2, 2))
+        for call in calls:
+            call.cancel()
         await settled(server)
         await server.still_works()
 
@@ -176,8 +187,8 @@ class _CancelledCall:
         return True
 
 
-async def test_c17_an_end_of_messages_after_a_cancel_is_no_end_of_input() -> None:
-    """C17: gRPC ends the messages of both alike; half a question must not be answered as the whole one."""
+async def test_an_end_of_messages_after_a_cancel_is_no_end_of_input() -> None:
+    """gRPC ends the messages of both alike; half a question must not be answered as the whole one (triton PR#8078)."""
 
     async def messages() -> AsyncGenerator[pb.ConverseRequest, None]:
         yield text("Hello.")

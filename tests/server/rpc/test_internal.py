@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry
 from headworks.intake.finding import Finding
 from headworks.intake.preprocessor import Preprocessor
 from headworks.intake.span import Modality
+from headworks.intake.voice.encoding import VoiceForm
 from headworks.policy.question import Question
 from headworks.policy.verdict import Verdict
 from headworks.server.engine.engine import EngineRequest, Piece
@@ -19,7 +20,6 @@ from headworks.server.telemetry.log import EventFormatter
 from headworks.server.telemetry.settings import TelemetrySettings
 from headworks.server.telemetry.telemetry import Telemetry
 from headworks.server.turn.record import TurnRecord
-from headworks.server.turn.steps import Setup
 from tests.fakes.engines import TalkingEngine
 from tests.fakes.judges import AllowingJudge
 from tests.server.edge import Edge, TextAndTables, edge, failure_from, failure_of, turn
@@ -46,7 +46,7 @@ class LeakingJudge(AllowingJudge):
 class LeakingIntake(TextAndTables):
     """Its preprocessor chains two errors, both with the text in them."""
 
-    def open_part(self, modality: Modality, part: int, setup: Setup, owner: str) -> Preprocessor:
+    def open_part(self, modality: Modality, part: int, form: VoiceForm, owner: str) -> Preprocessor:
         return self
 
     async def process(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[Finding, None]:

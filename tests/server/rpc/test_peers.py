@@ -38,8 +38,8 @@ with grpc.insecure_channel(sys.argv[1]) as channel:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "frozen"])
-async def test_c2_c13_gone_client_frees_the_engine(number: signal.Signals) -> None:
-    """C2, C13: a killed process, and one that answers no ping any more, hold nothing after the keepalive."""
+async def test_gone_client_frees_the_engine(number: signal.Signals) -> None:
+    """A killed process, and one that answers no ping any more, hold nothing after the keepalive (vllm#10806)."""
     rpc = RpcSettings(port=0, keepalive_seconds=0.5, keepalive_timeout_seconds=0.5)
     async with watched(rpc=rpc) as server:
         server.engine.may_talk.clear()
@@ -56,8 +56,8 @@ async def test_c2_c13_gone_client_frees_the_engine(number: signal.Signals) -> No
             await client.wait()
 
 
-async def test_d4_silent_normalize_may_be_pinged() -> None:
-    """D4: a unary call that waits for policy does not cost the connection its life."""
+async def test_silent_normalize_may_be_pinged() -> None:
+    """A unary call that waits for policy does not cost the connection its life (smg PR#648)."""
     judge = SilentJudge()
     options = (("grpc.keepalive_time_ms", 100), ("grpc.http2.max_pings_without_data", 0))
     async with watched(None, judge, rpc=RpcSettings(port=0, min_client_ping_seconds=0.05), options=options) as server:
@@ -69,7 +69,7 @@ async def test_d4_silent_normalize_may_be_pinged() -> None:
         await settled(server)
 
 
-async def test_d4_pings_over_the_limit_end_the_connection() -> None:
+async def test_pings_over_the_limit_end_the_connection() -> None:
     """The counter-proof: under a limit that these pings break, the same silence ends in a GOAWAY."""
     options = (("grpc.keepalive_time_ms", 100), ("grpc.http2.max_pings_without_data", 0))
     async with watched(rpc=RpcSettings(port=0, min_client_ping_seconds=60), options=options) as server:
@@ -93,8 +93,8 @@ class _Flood(TalkingEngine):
                 await asyncio.Event().wait()
 
 
-async def test_b1_caller_that_does_not_read_is_cut_by_name() -> None:
-    """B1: the server ends the turn itself, and a caller who reads at last learns why."""
+async def test_caller_that_does_not_read_is_cut_by_name() -> None:
+    """The server ends the turn itself, and a caller who reads at last learns why (grpc/grpc#37715)."""
     options = (("grpc.http2.lookahead_bytes", 1024), ("grpc.http2.bdp_probe", 0))
     async with watched(_Flood(), rpc=RpcSettings(port=0, send_seconds=0.3), options=options) as server:
         call = server.stub.Converse(iter(turn("Hello.")))
@@ -105,14 +105,14 @@ async def test_b1_caller_that_does_not_read_is_cut_by_name() -> None:
         assert (failure.code, failure.metadata) == (grpc.StatusCode.DEADLINE_EXCEEDED, {"limit": "rpc.send_seconds"})
 
 
-async def test_d5_d8_drain_lets_a_running_stream_end() -> None:
-    """D5, D8: health says no, a new turn is sent elsewhere, the running one gets its whole answer."""
+async def test_drain_lets_a_running_stream_end() -> None:
+    """Health says no, a new turn is sent elsewhere, the running one gets its whole answer (smg PR#1172)."""
     async with watched() as server:
         server.engine.may_talk.clear()
         running = server.stub.Converse(iter(turn("Hello.")))
         await until(lambda: server.engine.load().running == 1)
         await server.server.set_serving(False)
-        server.permits.drain()
+        server.admission.drain()
         assert (await failure_of(server.stub.Converse(iter(turn("Hello."))))).reason == "DRAINING"
         health = health_pb2_grpc.HealthStub(server.channel)
         for service in ("", SERVICE_NAME):
@@ -120,12 +120,12 @@ async def test_d5_d8_drain_lets_a_running_stream_end() -> None:
             assert state == health_pb2.HealthCheckResponse.NOT_SERVING
         server.engine.may_talk.set()
         await next_event(running, "finished")
-        await asyncio.wait_for(server.permits.wait_idle(), 5)
+        await asyncio.wait_for(server.admission.wait_idle(), 5)
 
 
 @pytest.mark.parametrize("kind", ["Converse", "Normalize"])
-async def test_d1_d13_deadline_ends_a_silent_judge(kind: str) -> None:
-    """D1, D13: a peer of ours that never answers costs a caller no more than their deadline."""
+async def test_deadline_ends_a_silent_judge(kind: str) -> None:
+    """A peer of ours that never answers costs a caller no more than their deadline (triton#6920, agentgateway#3412)."""
     async with watched(None, SilentJudge()) as server:
         call = getattr(server.stub, kind)(timeout=0.3)
         await call.write({"Converse": pb.ConverseRequest, "Normalize": pb.NormalizeRequest}[kind](setup=pb.TurnSetup()))
@@ -134,8 +134,8 @@ async def test_d1_d13_deadline_ends_a_silent_judge(kind: str) -> None:
         assert server.engine.requests == []
 
 
-async def test_d15_server_limit_holds_without_a_deadline() -> None:
-    """D15: a caller who sets no deadline is held to the server's own, and told its name."""
+async def test_server_limit_holds_without_a_deadline() -> None:
+    """A caller who sets no deadline is held to the server's own, and told its name (tensorzero#6328)."""
     async with watched(settings=TurnSettings(max_seconds=0.3)) as server:
         server.engine.may_talk.clear()
         failure = await failure_of(server.stub.Converse(iter(turn("Hello."))))
@@ -174,8 +174,8 @@ class _Quitting(TalkingEngine):
 
 
 @pytest.mark.parametrize("engine", [_Quitting(), FailingEngine(is_after_token=True)], ids=["quits", "breaks"])
-async def test_m1_m4_m10_broken_answer_is_aborted_and_booked(engine: Any) -> None:
-    """M1, M4, M10, A1: never a clean end, never a second try; the token that was made is on the line."""
+async def test_broken_answer_is_aborted_and_booked(engine: Any) -> None:
+    """Never a clean end, never a second try; the token that was made is on the line (litellm PR#32835, smg PR#1682)."""
     async with watched(engine) as server:
         failure = await failure_of(server.stub.Converse(iter(turn("Hello."))))
         assert (failure.code, failure.reason) == (grpc.StatusCode.ABORTED, "ENGINE_BROKEN")
@@ -191,15 +191,15 @@ class _Mistaken(TalkingEngine):
         raise EngineUnavailable("it was there")
 
 
-async def test_m1_an_engine_that_has_spoken_is_not_tried_again_whatever_it_says() -> None:
-    """M1: a second try would repeat text, even where the adapter calls it safe."""
+async def test_an_engine_that_has_spoken_is_not_tried_again_whatever_it_says() -> None:
+    """A second try would repeat text, even where the adapter calls it safe (litellm PR#32835)."""
     async with watched(_Mistaken()) as server:
         await failure_of(server.stub.Converse(iter(turn("Hello."))))
         assert len(server.engine.requests) == 1
         assert server.meter.totals("local").output_tokens == 1
 
 
-async def test_m3_one_attempt_means_one() -> None:
+async def test_one_attempt_means_one() -> None:
     """The setting is kept: no second try where none is wanted."""
     async with watched(FailingEngine(failures=9), settings=TurnSettings(answer=AnswerSettings(attempts=1))) as server:
         failure = await failure_of(server.stub.Converse(iter([setup(), text("Hello."), END])))

@@ -7,8 +7,9 @@ from typing import Any
 
 import grpc
 import pytest
+from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2
 
 from headworks.policy.identity.api_keys import ApiKeyIdentifier
 from headworks.policy.identity.caller import AuthenticatedBy, Caller
@@ -20,7 +21,7 @@ from headworks.server.turn.errors import TurnTimedOut
 from headworks.server.turn.steps import EndOfInput, Event, Step
 from headworks.server.visit.visit import Visit
 from headworks.v1.turn_pb2_grpc import TurnServiceStub
-from tests.server.edge import Edge, edge, failure_of, held_open, setup, turn
+from tests.server.edge import Edge, edge, failure_of, held_open, setup, text, turn
 from tests.server.rpc.watching import as_normalize, next_event, settled, until, watched
 
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
@@ -50,17 +51,25 @@ async def test_a_taken_port_is_an_os_error() -> None:
             await another(running, port=running.server.port).start()
 
 
-async def test_reflection_lists_the_services() -> None:
-    """What `buf curl` and `grpcurl` begin with."""
-
-    async def asks() -> AsyncIterator[reflection_pb2.ServerReflectionRequest]:
-        yield reflection_pb2.ServerReflectionRequest(list_services="")
+@pytest.mark.parametrize("version", ["v1", "v1alpha"])
+async def test_reflection_describes_every_service_that_it_lists(version: str) -> None:
+    """What `buf curl` and `grpcurl` begin with: they ask for v1 first (grpc/grpc#38576)."""
+    ask, answer = reflection_pb2.ServerReflectionRequest, reflection_pb2.ServerReflectionResponse
 
     async with watched() as server:
-        stub = reflection_pb2_grpc.ServerReflectionStub(server.channel)
-        replies = [reply async for reply in stub.ServerReflectionInfo(asks())]
-    names = {service.name for reply in replies for service in reply.list_services_response.service}
-    assert {SERVICE_NAME, "grpc.health.v1.Health"} <= names
+        call = server.channel.stream_stream(
+            f"/grpc.reflection.{version}.ServerReflection/ServerReflectionInfo",
+            request_serializer=ask.SerializeToString,
+            response_deserializer=answer.FromString,
+        )
+        (listed,) = [reply async for reply in call(iter([ask(list_services="")]))]
+        names = [service.name for service in listed.list_services_response.service]
+        described = [reply async for reply in call(iter([ask(file_containing_symbol=name) for name in names]))]
+    reflections = {f"grpc.reflection.{each}.ServerReflection" for each in ("v1", "v1alpha")}
+    assert set(names) == {SERVICE_NAME, "grpc.health.v1.Health"} | reflections
+    for name, reply in zip(names, described, strict=True):
+        files = [FileDescriptorProto.FromString(data) for data in reply.file_descriptor_response.file_descriptor_proto]
+        assert name in {f"{file.package}.{service.name}" for file in files for service in file.service}
 
 
 async def test_a_turn_that_ends_well_carries_its_id_too() -> None:
@@ -142,8 +151,8 @@ async def test_stop_waits_for_a_running_call_and_no_longer() -> None:
 async def test_calls_over_a_connections_limit_wait_in_the_client() -> None:
     """One peer cannot hold more than so many turns; the next one begins when another ends."""
     async with watched(rpc=RpcSettings(port=0, max_connection_streams=2)) as server:
-        calls = [server.stub.Converse(held_open([setup()])) for _ in range(2)]
-        await until(lambda: server.permits.held == 2)
+        calls = [server.stub.Converse(held_open([setup(), text("Hello", last=False)])) for _ in range(2)]
+        await until(lambda: server.admission.held == 2)
         third = server.stub.Converse(iter(turn("Hello.")))
         await asyncio.sleep(0.2)
         assert len(server.recorder.started) == 2

@@ -134,7 +134,7 @@ async def test_a_certificate_that_cannot_be_used_stops_the_start(
 
 @pytest.mark.parametrize("key", ["certificate_file", "certificate_key_file"])
 def test_half_a_pair_is_no_setting(key: str) -> None:
-    """It used to serve in clear, on loopback too, whoever meant to have TLS."""
+    """It used to serve without TLS, on loopback too, whoever meant to have TLS."""
     with pytest.raises(SettingsError, match="go together"):
         load(overrides={f"rpc.{key}": "/etc/headworks/tls"}, environment={})
 

@@ -49,9 +49,10 @@ async def settled(server: Edge) -> None:
     def left() -> tuple[int, ...]:
         records = len(server.recorder.started) - len(server.recorder.finished)
         unclosed = len(server.engine.requests) - len(server.engine.closed)
-        return server.engine.load().running, server.permits.held, server.permits.waiting, records, unclosed
+        flow = server.admission
+        return server.engine.load().running, flow.held, flow.waiting, len(flow.lobby), records, unclosed
 
-    await until(lambda: not any(left()), 1.0, lambda: f"running, held, waiting, records, generators: {left()}")
+    await until(lambda: not any(left()), 1.0, lambda: f"running, held, waiting, silent, records, generators: {left()}")
 
 
 async def until(holds: Callable[[], object], seconds: float = PATIENCE_SECONDS, why: Callable[[], str] = str) -> None:

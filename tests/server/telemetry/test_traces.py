@@ -98,7 +98,7 @@ async def cancelled(server: Edge) -> None:
     call = server.stub.Converse(held_open([setup(), text(SECRET, last=False)]), metadata=TRACED)
     await next_event(call, "accepted")
     call.cancel()
-    await until(lambda: not server.permits.held)
+    await until(lambda: not server.admission.held)
 
 
 ENDS = {
@@ -144,3 +144,13 @@ async def test_a_collector_that_is_away_costs_no_turn() -> None:
             await server.still_works()
     async with asyncio.timeout(5):
         await asyncio.to_thread(telemetry.close)
+
+
+async def test_no_variable_turns_tls_on_for_a_collector_without_it(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The endpoint's scheme has said it; OpenTelemetry reads a variable of its own first."""
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_INSECURE", "false")
+    async with traced(collector) as server:
+        await server.still_works()
+    assert collector.spans

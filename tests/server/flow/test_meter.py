@@ -1,0 +1,98 @@
+"""The meter: what tenants have spent, and whether they may spend more."""
+
+import pytest
+
+from headworks.policy.verdict import Obligations
+from headworks.server.flow.errors import TooMany
+from headworks.server.flow.meter import Meter
+from tests.fakes.clocks import HandClock
+
+
+def spend(meter: Meter, tenant: str, obligations: Obligations, tokens_in: int, tokens_out: int) -> None:
+    """Run one turn of these sizes."""
+    meter.admit(tenant, obligations)
+    with meter.reserve(tenant, obligations, tokens_out) as spending:
+        spending.charge_input(tokens_in)
+        spending.charge_output(tokens_out)
+
+
+def test_tokens_per_minute_are_held_to_and_refill() -> None:
+    """The refusal says when there is room, and there is room then."""
+    clock = HandClock()
+    meter = Meter(10, clock)
+    obligations = Obligations(tokens_per_minute=60)
+    spend(meter, "a", obligations, 70, 20)
+    with pytest.raises(TooMany, match=r"obligations\.tokens_per_minute") as refusal:
+        meter.admit("a", obligations)
+    clock.time += refusal.value.retry_after_seconds
+    meter.admit("a", obligations)
+
+
+def test_turns_that_start_together_overdraw_by_one_turn_at_most() -> None:
+    """Fifty turns over a budget of 400 tokens would all pass if the budget were looked at only before they began.
+
+    Each is admitted before any of them has spent anything, as calls that arrive together are.
+    """
+    meter, obligations = Meter(10, HandClock()), Obligations(tokens_per_minute=400)
+    most_of_one = 50 + 256
+    for _ in range(50):
+        meter.admit("a", obligations)
+    running, refused = [], 0
+    for _ in range(50):
+        reservation = meter.reserve("a", obligations, 256)
+        try:
+            running.append((reservation, reservation.__enter__()))
+        except TooMany:
+            refused += 1
+    for _, spending in running:
+        try:
+            spending.charge_input(50)
+        except TooMany:
+            refused += 1
+            continue
+        spending.charge_output(256)
+    for reservation, _ in running:
+        reservation.__exit__(None, None, None)
+    totals = meter.totals("a")
+    assert totals.input_tokens + totals.output_tokens <= 400 + most_of_one
+    assert refused >= 48
+
+
+def test_reservation_comes_back_when_the_turn_says_less() -> None:
+    """A ceiling is what a turn may say, not what it said."""
+    meter, obligations = Meter(10, HandClock()), Obligations(tokens_per_minute=400)
+    with meter.reserve("a", obligations, 390) as spending:
+        spending.charge_input(5)
+        with meter.reserve("a", obligations, 10), pytest.raises(TooMany):
+            meter.admit("a", obligations)
+        spending.charge_output(3)
+        assert spending.remaining(0) == 392
+    meter.admit("a", obligations)
+
+
+def test_turns_per_minute_are_held_to() -> None:
+    """One tenant's turns do not count against another's."""
+    meter = Meter(10, HandClock())
+    obligations = Obligations(turns_per_minute=1)
+    meter.admit("a", obligations)
+    meter.admit("b", obligations)
+    with pytest.raises(TooMany, match=r"obligations\.turns_per_minute"):
+        meter.admit("a", obligations)
+
+
+def test_no_rate_means_no_refusal() -> None:
+    """A tenant without a budget is never refused for one (litellm#20615)."""
+    meter = Meter(10, HandClock())
+    spend(meter, "a", Obligations(), 10**9, 0)
+    meter.admit("a", Obligations())
+    with meter.reserve("a", Obligations(), 1) as spending:
+        assert spending.remaining(0) is None
+    assert meter.totals("a").input_tokens == 10**9
+
+
+def test_meter_keeps_a_bounded_number_of_tenants() -> None:
+    """The tenant seen longest ago makes room."""
+    meter = Meter(2, HandClock())
+    for tenant in ("a", "b", "c"):
+        spend(meter, tenant, Obligations(), 1, 0)
+    assert (meter.totals("c").input_tokens, meter.totals("a").input_tokens) == (1, 0)

@@ -2,74 +2,34 @@
 
 import asyncio
 import functools
+import gc
 import multiprocessing
 import os
 import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headworks.server.engine.engine import EngineLoad, EngineRequest, FinishReason, Piece, PromptChunk, Sampling
+from headworks.server.engine.engine import EngineLoad, EngineRequest, Piece, PromptChunk
 from headworks.server.engine.errors import EngineBroken, EngineUnavailable
 from headworks.server.engine.lent_prompt import LentPrompt
 from headworks.server.engine.processes import Processes
 from headworks.server.engine.settings import VllmSettings
+from headworks.server.engine.vllm_turn import Answering, TurnAborted, sampling_params, streaming_inputs
 
 if TYPE_CHECKING:
-    from vllm.engine.protocol import StreamingInput
     from vllm.outputs import RequestOutput
-    from vllm.sampling_params import SamplingParams
     from vllm.v1.engine.async_llm import AsyncLLM
     from vllm.v1.metrics.stats import SchedulerStats
 
 _GIVE_UP_SECONDS = 0.2
-"""Between two looks for processes of a start that is given up; importing vLLM takes seconds before there is one."""
-
-
-class TurnAborted(Exception):
-    """vLLM ended a turn by itself: its core was told to stop, or met an error in this turn alone."""
-
-
-@dataclass(slots=True)
-class _Answering:
-    """How far one turn's answer has come in vLLM's stream of outputs."""
-
-    dropped_tokens: int = 0
-    """Tokens to leave out: vLLM samples one after every chunk but the last."""
-    has_whole_prompt: bool = False
-    has_begun: bool = False
-    """A piece was given."""
-    finish: FinishReason | None = None
-
-    def piece(self, output: "RequestOutput") -> Piece | None:
-        """Return what this output adds to the answer; vLLM merges outputs that were not fetched in time.
-
-        Raises:
-            TurnAborted: vLLM ended the turn before its answer was whole.
-        """
-        completion = output.outputs[0]
-        reason = _finish_reason(completion.finish_reason)
-        skip = min(self.dropped_tokens, len(completion.token_ids))
-        self.dropped_tokens -= skip
-        token_ids = tuple(completion.token_ids[skip:])
-        is_answer = self.has_whole_prompt and self.dropped_tokens == 0
-        self.finish = reason if is_answer and (token_ids or skip == 0) else None
-        if not token_ids and self.finish is None:
-            return None
-        self.has_begun = True
-        return Piece(token_ids, self.finish)
-
-    def check_end(self) -> None:
-        """Raise TurnAborted unless the answer came to its end."""
-        if self.finish is None:
-            raise TurnAborted("without a reason")
+"""Between two looks for the core of a start that is given up; vLLM imports for seconds before it starts one."""
 
 
 class VllmEngine:
-    """vLLM's AsyncLLM on one model folder. Its core runs in a process of its own."""
+    """vLLM's AsyncLLM on one model folder. Its core runs in a process of its own, the model in the core's children."""
 
     def __init__(self, folder: Path, model: str, settings: VllmSettings) -> None:
         self._folder = folder
@@ -80,7 +40,7 @@ class VllmEngine:
         self._processes = Processes()
         self._running: set[str] = set()
         self._waits: set[asyncio.Timeout] = set()
-        """One for each answer that waits for vLLM at this moment. None has a time; `close` ends them."""
+        """One for each answer that waits for vLLM at this moment. They have no limit; `close` ends them."""
         self._stats: SchedulerStats | None = None
 
     @property
@@ -97,10 +57,10 @@ class VllmEngine:
 
     async def answer(self, request: EngineRequest, prompt: AsyncIterator[PromptChunk]) -> AsyncGenerator[Piece, None]:
         llm = self._ready()
-        answering = _Answering()
+        answering = Answering()
         lent = LentPrompt(prompt)
-        final = _sampling_params(request.sampling)
-        inputs = _streaming_inputs(lent, final, answering)
+        final = sampling_params(request.sampling)
+        inputs = streaming_inputs(lent, final, answering)
         trace_headers = request.trace_headers if self._settings.traces_endpoint else None
         self._running.add(request.turn_id)
         try:
@@ -139,23 +99,31 @@ class VllmEngine:
             raise EngineUnavailable(f"vLLM gives no heartbeat ({type(error).__name__})") from error
 
     async def close(self) -> None:
-        opening, self._opening, self._llm = self._opening, None, None
-        if opening is not None and not await self._has_failed(opening):
-            llm = opening.result()
-            self._hold_processes()
-            self._end_answers()
-            await asyncio.to_thread(llm.shutdown, self._settings.close_seconds)
-            # AsyncLLM's __del__ shuts down once more, at interpreter exit after its modules are gone.
-            llm.shutdown = _nothing  # type: ignore[method-assign]
+        await self._shut_down()
+        # AsyncLLM stands in circles of references that hold 50 MB; several would gather before Python looks.
+        gc.collect()
         if left := await asyncio.to_thread(self._processes.end, self._settings.kill_seconds):
             raise EngineUnavailable(f"{left} processes of vLLM do not end")
+
+    async def _shut_down(self) -> None:
+        opening, self._opening, self._llm = self._opening, None, None
+        if opening is None or await self._has_failed(opening):
+            return
+        llm = opening.result()
+        self._hold_processes()
+        self._end_answers()
+        await asyncio.to_thread(llm.shutdown, self._settings.close_seconds)
+        # AsyncLLM's __del__ shuts down once more, at interpreter exit after its modules are gone.
+        llm.shutdown = _nothing  # type: ignore[method-assign]
 
     async def _next(self, outputs: "AsyncGenerator[RequestOutput, None]") -> "RequestOutput | None":
         """Return vLLM's next output, None after the last one.
 
         Raises:
-            TurnAborted: the engine was closed meanwhile.
+            TurnAborted: the engine is closed.
         """
+        if self._llm is None:
+            raise TurnAborted("the engine is closed")
         try:
             async with asyncio.timeout(None) as wait:
                 self._waits.add(wait)
@@ -166,7 +134,7 @@ class VllmEngine:
         except TimeoutError as error:
             if not wait.expired():
                 raise
-            raise TurnAborted("the engine was closed") from error
+            raise TurnAborted("the engine is closed") from error
 
     def _end_answers(self) -> None:
         """End the wait of each answer. vLLM lets them wait for ever when its core stops answering or dies early on."""
@@ -234,54 +202,8 @@ def _cores() -> list[BaseProcess]:
     return [child for child in multiprocessing.active_children() if child.name.startswith("EngineCore")]
 
 
-async def _streaming_inputs(
-    prompt: LentPrompt, final: "SamplingParams", answering: _Answering
-) -> "AsyncGenerator[StreamingInput, None]":
-    from vllm.engine.protocol import StreamingInput
-    from vllm.inputs import tokens_input
-    from vllm.sampling_params import RequestOutputKind, SamplingParams
-
-    prefill = SamplingParams(
-        max_tokens=1, temperature=0.0, detokenize=False, output_kind=RequestOutputKind.DELTA, ignore_eos=True
-    )
-    async for chunk in prompt.chunks():
-        if chunk.is_last:
-            answering.has_whole_prompt = True
-            yield StreamingInput(tokens_input(list(chunk.token_ids)), final)
-            return
-        if chunk.token_ids:
-            answering.dropped_tokens += 1
-            yield StreamingInput(tokens_input(list(chunk.token_ids)), prefill)
-
-
-def _sampling_params(sampling: Sampling) -> "SamplingParams":
-    from vllm.sampling_params import RequestOutputKind, SamplingParams
-
-    return SamplingParams(
-        max_tokens=sampling.max_output_tokens,
-        temperature=sampling.temperature,
-        top_p=sampling.top_p,
-        seed=sampling.seed,
-        detokenize=False,
-        output_kind=RequestOutputKind.DELTA,
-    )
-
-
-def _finish_reason(reason: str | None) -> FinishReason | None:
-    """Translate vLLM's word for why it stopped; its "abort" and "error" are no end of an answer."""
-    match reason:
-        case None:
-            return None
-        case "length":
-            return FinishReason.LENGTH
-        case "stop":
-            return FinishReason.STOP
-        case other:
-            raise TurnAborted(other)
-
-
 def _nothing(timeout: float | None = None) -> None:
-    """Take the place of a shutdown that was done."""
+    """Do what is left to do for a shutdown that was done before: nothing."""
 
 
 @functools.cache

@@ -141,6 +141,18 @@ def test_engine_comes_back_and_turns_work(
     assert not [state for _, state in new.values() if state == "Z"]
 
 
+def test_interrupt_from_a_terminal_leaves_the_engine_to_the_gateway(
+    gateway: RunningGateway, stub: TurnServiceStub
+) -> None:
+    """Ctrl-C reaches every process of the terminal; the gateway's drain would find its turns cut."""
+    call = stub.Converse(iter([setup(64), text("Write a long story about a river.")]), timeout=START_SECONDS)
+    assert next(reply for reply in call if reply.WhichOneof("event") == "delta")
+    for name in (CORE, WORKER):
+        os.kill(process_named(gateway, name), signal.SIGINT)
+    assert list(call)[-1].WhichOneof("event") == "finished"
+    assert is_serving(gateway)
+
+
 def test_gateway_that_lost_its_engine_ends_with_a_code_of_its_own(tmp_path: Path, store: ModelStore) -> None:
     """Whoever started it can then start it anew, or elsewhere; it does not linger with /livez 200."""
     with running_gateway(tmp_path, store.root, **SETTINGS, ENGINE__MAX_RESTARTS="0") as gateway:

@@ -18,13 +18,12 @@ from headworks.server.turn.steps import Chunk, Setup, Step
 
 
 @dataclass(frozen=True, slots=True)
-class TurnEnd:
-    """When a turn ends by time, and by which limit."""
+class TurnLimit:
+    """The time that a turn has, from the call to its last event."""
 
-    limit: str
+    name: str
     """"deadline" is the caller's own, any other the setting."""
-    last_words_at: float
-    """The clock's time at which speech that still arrives is cut, so that its words reach the caller in time."""
+    seconds: float
 
 
 class TurnInput:
@@ -38,19 +37,21 @@ class TurnInput:
         record: TurnRecord,
         settings: InputSettings,
         clock: Clock,
-        end: TurnEnd,
+        limit: TurnLimit,
     ) -> None:
         """Prepare to read.
 
         Args:
             prompt: Is asked before the first byte of each part is kept, and given every finding.
-            end: When the turn ends by time, whatever its input.
+            limit: Speech that still arrives is cut a little before it, so that its words reach the caller in time.
         """
         self._prompt = prompt
         self._record = record
         self._settings = settings
         self._clock = clock
-        self._end = end
+        self._limit = limit
+        kept = min(settings.last_words_seconds, limit.seconds / 4)
+        self._last_words_at = record.began_at + limit.seconds - kept
         self._ran_out: TurnTimedOut | None = None
 
         def open_part(modality: Modality, part: int) -> Preprocessor:
@@ -104,9 +105,9 @@ class TurnInput:
     async def _next(self, steps: AsyncIterator[Step]) -> Step | None:
         idle = self._settings.idle_seconds
         if self._voice.open_modality is not None:
-            left = self._end.last_words_at - self._clock.now()
+            left = self._last_words_at - self._clock.now()
             if left < idle:
-                return await next_step(steps, max(0.0, left), self._end.limit, self._clock)
+                return await next_step(steps, max(0.0, left), self._limit.name, self._clock)
         return await next_step(steps, idle, "turn.input.idle_seconds", self._clock)
 
     async def _take(self, chunk: Chunk) -> None:

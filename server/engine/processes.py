@@ -34,10 +34,12 @@ class Processes:
             with suppress(ProcessLookupError):
                 signal.pidfd_send_signal(handle, signal.SIGKILL)
         deadline = time.monotonic() + seconds
-        for pid, handle in tuple(self._handles.items()):
-            if _has_ended(handle, max(0.0, deadline - time.monotonic())):
-                os.close(self._handles.pop(pid))
-                _reap(pid)
+        ended = [
+            pid for pid, handle in self._handles.items() if _has_ended(handle, max(0.0, deadline - time.monotonic()))
+        ]
+        for pid in ended:  # only now: a child becomes ours to reap when its parent has ended
+            os.close(self._handles.pop(pid))
+            _reap(pid)
         return len(self._handles)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import grpc
 import uvloop
 
-from headworks.server.main import serve
+from headworks.server.main.gateway import serve
 from headworks.server.settings import load
 from headworks.v1 import turn_pb2 as pb
 from headworks.v1.turn_pb2_grpc import TurnServiceServicer, add_TurnServiceServicer_to_server

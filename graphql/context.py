@@ -6,9 +6,9 @@ import strawberry
 from strawberry.dataloader import DataLoader
 
 from headworks.graphql.budget import AnswerBudget
+from headworks.graphql.ports.tables import Tables, TableView
+from headworks.graphql.ports.turns import Turns
 from headworks.graphql.settings import GraphqlSettings
-from headworks.graphql.table.port import Tables, TableView
-from headworks.graphql.turn.port import Turns
 from headworks.policy.identity.caller import Caller
 
 

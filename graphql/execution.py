@@ -14,10 +14,10 @@ from headworks.graphql.context import RequestContext
 from headworks.graphql.encoding import STEP_BYTES, AnswerTooLarge, encode
 from headworks.graphql.guard import refuse
 from headworks.graphql.observer import GraphqlObserver, ResolverFault
+from headworks.graphql.ports.tables import Tables
+from headworks.graphql.ports.turns import Turns
 from headworks.graphql.roots import build_schema
 from headworks.graphql.settings import GraphqlSettings
-from headworks.graphql.table.port import Tables
-from headworks.graphql.turn.port import Turns
 from headworks.policy.identity.caller import Caller
 
 MASKED = "something went wrong here; it has been noted"

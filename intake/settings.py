@@ -25,4 +25,6 @@ class IntakeSettings:
     voice_work: WorkSettings = field(default_factory=lambda: WorkSettings(threads=1))
     """Whisper and the VAD; each run uses `onnx.intra_op_threads` more."""
     image_work: WorkSettings = field(default_factory=lambda: WorkSettings(threads=1))
+    prompt_work: WorkSettings = field(default_factory=lambda: WorkSettings(threads=1))
+    """Tokens of long texts."""
     table_work: WorkSettings = field(default_factory=lambda: WorkSettings(threads=2))

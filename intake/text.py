@@ -1,15 +1,21 @@
 """Text in, spans out, as lines and sentences end."""
 
+import asyncio
 import codecs
 import re
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass
 
 from headworks.intake.errors import BadMedia, TooLarge
 from headworks.intake.finding import Finding, Noted
 from headworks.intake.span import Modality, Span, TextOrigin
 
-_END = re.compile(r"[.!?。！？]+[ \t]+|\n+")  # noqa: RUF001 - full-width marks end sentences too
+_RUN = re.compile(r"[.!?。！？]++\s*+|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\s*+")  # noqa: RUF001 - full-width marks count
+"""Marks that may end a sentence, or the end of a line, with the white space after them.
+
+A run of marks matches even where nothing follows it and no sentence ends, so that the search goes on after the run
+and looks at each character once. Possessive quantifiers keep it from going back.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +31,14 @@ class TextSettings:
 class TextPreprocessor:
     """Reads UTF-8 and yields a `Noted` whenever a line or sentence has ended.
 
-    Its spans join to the text as it came. Where they are cut depends on the text alone.
+    Its spans join to the text as it came. Where they are cut depends on the text alone. Between two findings the
+    event loop goes round, and one finding holds little, so that no chunk keeps other calls waiting.
     """
+
+    _MAX_FINDING_SPANS = 128
+    """Each span costs whoever reads the finding some 20 microseconds, however short it is."""
+    _MAX_FINDING_CHARACTERS = 4096
+    """Tokens of this much text take some milliseconds. A single span may be longer, by settings."""
 
     def __init__(self, part: int, settings: TextSettings) -> None:
         self._part = part
@@ -34,21 +46,22 @@ class TextPreprocessor:
         self._decoder = codecs.getincrementaldecoder("utf-8")()
         self._bytes = 0
         self._held = ""
+        self._searched = 0
+        """Characters of `_held` before which no sentence or line ends."""
         self._given = 0
 
     async def process(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[Finding, None]:
         """See `Preprocessor`."""
         async for chunk in chunks:
-            self._held += self._decode(chunk, final=False)
-            spans = tuple(self._spans())
-            if spans:
+            for spans in self._grouped(self._pieces(self._decode(chunk, final=False))):
                 yield Noted(self._part, spans)
-        self._held += self._decode(b"", final=True)
-        spans = (*self._spans(), *self._rest())
+                await asyncio.sleep(0)
+        rest = self._decode(b"", final=True)
         if not self._bytes:
             raise BadMedia(f"text {self._part}: no bytes came")
-        if spans:
+        for spans in self._grouped(self._pieces(rest, is_last=True)):
             yield Noted(self._part, spans)
+            await asyncio.sleep(0)
 
     def _decode(self, chunk: bytes, *, final: bool) -> str:
         if self._bytes + len(chunk) > self._settings.max_bytes:
@@ -64,27 +77,49 @@ class TextPreprocessor:
         self._bytes += len(chunk)
         return text
 
-    def _spans(self) -> list[Span]:
-        """What is certain by now: the end of a sentence or line must be followed by something else."""
-        spans: list[Span] = []
+    def _pieces(self, text: str, *, is_last: bool = False) -> Iterator[str]:
+        """Yield the pieces that are certain with `text`; hold the rest back, unless there is no more to come."""
+        held = self._held + text
         start = 0
-        while True:
-            longest = start + self._settings.max_held_characters
-            end = _END.search(self._held, start, longest + 1)
-            if end and end.end() <= longest and end.end() < len(self._held):
-                stop = end.end()
-            elif len(self._held) > longest:
-                stop = longest
-            else:
-                break
-            spans.append(self._span(self._held[start:stop]))
-            start = stop
-        self._held = self._held[start:]
-        return spans
+        while (stop := self._stop(held, start)) is not None:
+            yield held[start:stop]
+            start = self._searched = stop
+        if is_last and start < len(held):
+            yield held[start:]
+            start = self._searched = len(held)
+        self._held = held[start:]
+        self._searched -= start
 
-    def _rest(self) -> list[Span]:
-        held, self._held = self._held, ""
-        return [self._span(held)] if held else []
+    def _stop(self, held: str, start: int) -> int | None:
+        """Where the piece from `start` ends, which is certain once something else follows; None when it is not."""
+        longest = start + self._settings.max_held_characters
+        seen = min(len(held), longest + 1)
+        open_run = None
+        for run in _RUN.finditer(held, self._searched, seen):
+            if run.end() == seen:
+                open_run = run.start()
+            elif held[run.end() - 1].isspace():
+                return run.end()
+        if len(held) > longest:
+            return longest
+        self._searched = seen if open_run is None else open_run
+        return None
+
+    def _grouped(self, pieces: Iterable[str]) -> Iterator[tuple[Span, ...]]:
+        """Make spans of pieces, as many together as one finding may hold."""
+        spans: list[Span] = []
+        characters = 0
+        for piece in pieces:
+            if spans and characters + len(piece) > self._MAX_FINDING_CHARACTERS:
+                yield tuple(spans)
+                spans, characters = [], 0
+            spans.append(self._span(piece))
+            characters += len(piece)
+            if len(spans) == self._MAX_FINDING_SPANS:
+                yield tuple(spans)
+                spans, characters = [], 0
+        if spans:
+            yield tuple(spans)
 
     def _span(self, text: str) -> Span:
         start = self._given

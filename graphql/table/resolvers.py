@@ -8,7 +8,7 @@ from strawberry import federation
 
 from headworks.graphql.budget import VALUES_PER_STEP
 from headworks.graphql.context import RequestContext, RequestInfo
-from headworks.graphql.table.port import FilterFault, Row, RowPage, RowsFault, RowsRequest, TableView
+from headworks.graphql.ports.tables import FilterFault, Row, RowPage, RowsFault, RowsRequest, TableView
 from headworks.graphql.table.types import (
     BadFilter,
     BadPage,

@@ -6,7 +6,7 @@ import strawberry
 from strawberry import federation
 
 from headworks.graphql.context import RequestInfo
-from headworks.graphql.table.port import Row, RowPage
+from headworks.graphql.ports.tables import Row, RowPage
 from headworks.intake import finding
 from headworks.intake.table.filters import Filter, Operator
 

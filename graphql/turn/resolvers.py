@@ -3,7 +3,7 @@
 from typing import assert_never
 
 from headworks.graphql.context import RequestInfo
-from headworks.graphql.turn.port import Failed, Finished, Refused, TurnOutcome
+from headworks.graphql.ports.turns import Failed, Finished, Refused, TurnOutcome
 from headworks.graphql.turn.types import TurnFailed, TurnFinished, TurnInput, TurnRefused
 
 

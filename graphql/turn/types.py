@@ -4,7 +4,7 @@ from typing import Annotated, Self, TypeAlias
 
 import strawberry
 
-from headworks.graphql.turn.port import Finished, TurnRequest
+from headworks.graphql.ports.turns import Finished, TurnRequest
 
 
 @strawberry.input(description="A whole turn of text. For speech, pictures, tables and tokens as they come, use gRPC.")

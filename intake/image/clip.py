@@ -20,12 +20,16 @@ from headworks.intake.onnx.session import Session, open_session
 from headworks.intake.onnx.settings import OnnxSettings
 
 _TEXT_BATCH = 16
+"""Texts in one run of the text tower. The shipped model has 2,097 prompts, and one run of all of them would need memory
+for all of them at once. They are embedded only when the model is opened, so a larger batch would gain nothing."""
+_LEAST_LENGTH = 1e-12
+"""Divides a vector of zeros; the same as torch.nn.functional.normalize has."""
 
 Embeddings = NDArray[np.float32]
 
 
 class ImageTextModel(Protocol):
-    """Says what a picture looks like."""
+    """Tells what a picture looks like."""
 
     def labels(self, pixels: Pixels) -> tuple[Label, ...]:
         """Score every label of every set.
@@ -39,7 +43,8 @@ class ImageTextModel(Protocol):
 
 
 class Towers:
-    """CLIP's two sides: pictures and texts to unit vectors of one space. Safe to share between threads."""
+    """The two halves of CLIP: they turn pictures and texts into unit vectors of one space, so that a picture can be
+    compared with a text. Threads may share them."""
 
     def __init__(self, image: Session, text: Session, tokenizer: Path, preprocessing: ClipPreprocessing) -> None:
         self.choice: ProviderChoice = image.choice
@@ -85,7 +90,7 @@ class Towers:
 
 
 class ClipModel:
-    """`ImageTextModel` by CLIP. Label texts are embedded once, here. Safe to share between threads."""
+    """`ImageTextModel` by CLIP. The labels' texts are embedded once, when it is made. Threads may share it."""
 
     def __init__(self, towers: Towers, label_sets: Mapping[str, LabelSet]) -> None:
         self.choice = towers.choice
@@ -120,7 +125,7 @@ class ClipModel:
 
 @contextmanager
 def _damage_of(folder: Path) -> Iterator[None]:
-    """Turn what a parser says of a file into what the operator can do."""
+    """Tell the operator what to run when a parser finds a file damaged."""
     try:
         yield
     except Exception as error:  # `tokenizers` has no narrower one
@@ -138,7 +143,7 @@ def _label_rows(towers: Towers, label_sets: Mapping[str, LabelSet]) -> dict[str,
 def _embed(session: Session, values: NDArray[Any]) -> Embeddings:
     """Unit vectors, shape (n, dimensions)."""
     found = session.run({session.input_names[0]: values})[session.output_names[0]].astype(np.float32)
-    unit: Embeddings = found / np.maximum(np.linalg.norm(found, axis=-1, keepdims=True), 1e-12)
+    unit: Embeddings = found / np.maximum(np.linalg.norm(found, axis=-1, keepdims=True), _LEAST_LENGTH)
     return unit
 
 

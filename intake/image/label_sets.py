@@ -1,4 +1,4 @@
-"""labels.json: what a picture may look like, in sets of which one label each is best."""
+"""labels.json: what a picture may look like, as sets of labels. Of each set, one label fits best."""
 
 import json
 import math
@@ -14,16 +14,18 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float32]
 
 _MAX_NAME_CHARACTERS = 64
+"""Names go into prompts, policy and replies. The longest of the shipped model has 32 characters."""
 _MAX_PROMPT_CHARACTERS = 400
+"""A text tower reads 77 tokens, which are about 350 characters of English; it would not see what follows."""
 
 
 class Pooling(StrEnum):
-    """How a label with several prompts stands to a picture."""
+    """How the distance of a picture to a label with several prompts is found."""
 
     MEAN = "mean"
-    """By the direction of the mean of its prompts: several ways to say one thing."""
+    """To the mean of the prompts, for a label whose prompts say one thing in several ways."""
     NEAREST = "nearest"
-    """By the prompt that is nearest: a label that gathers things of many kinds, as "safe" does."""
+    """To the nearest prompt, for a label that gathers things of many kinds, as "safe" does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +81,8 @@ def parse_label_sets(text: str) -> dict[str, LabelSet]:
 
 
 def default_label_sets() -> dict[str, LabelSet]:
-    """Return the sets that a model gets which brings none: what it shows, what kind of document, and whether it is
-    safe. Temperatures are 1, not fitted."""
+    """Return the label sets for a model that has none of its own. They ask what a picture shows, what kind of document
+    it is, and whether it is safe. Their temperatures are 1, which means that nobody has fitted them."""
     return parse_label_sets((files("headworks.intake.image") / "labels.json").read_text("utf-8"))
 
 
@@ -129,7 +131,7 @@ def _prompts(where: str, raw: Any) -> tuple[str, ...]:
 
 
 def _name(name: str) -> str:
-    """Names go into prompts, policy and replies."""
+    """Check a name of a set or of a label."""
     if not 0 < len(name) <= _MAX_NAME_CHARACTERS or not name.isprintable() or name != name.strip():
         raise ValueError(f"labels.json: {name!r} is no name of 1 to {_MAX_NAME_CHARACTERS} printable characters")
     return name

@@ -19,7 +19,8 @@ from headworks.intake.image.settings import ImageSettings
 
 Pixels = NDArray[np.uint8]
 _BAND_PIXELS = 1 << 20
-"""Converted at once: a conversion has up to three copies of its pixels, and a band's stay in the cache's reach."""
+"""Pixels that are converted at once. A conversion makes up to three copies of its pixels, so a picture is converted in
+bands: the copies of one band are 12 MB, those of a picture of 40 million pixels would be 480 MB."""
 
 
 @dataclass(frozen=True, slots=True)

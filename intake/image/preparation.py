@@ -1,4 +1,4 @@
-"""preprocess.json, and a picture made into what it asks for."""
+"""preprocess.json: how a model wants its pictures; and a picture prepared in that way."""
 
 import json
 import math
@@ -14,9 +14,12 @@ from PIL import Image
 from headworks.intake.image.picture import Pixels
 
 _MAX_SIZE = 2048
+"""Pixels. CLIP models take 224 to 512; a larger number is a mistake in the file, and costs memory by its square."""
 _MAX_CONTEXT_TOKENS = 4096
+"""CLIP models take 77, and those for long texts 248; more is a mistake in the file, too."""
 _SLIMMEST = 16
-"""Long side to short side. Of a slimmer picture only the middle is resized, or it would grow to many pixels first."""
+"""Long side over short side. `Resize.SHORTEST` enlarges a slimmer picture to very many pixels and then looks at its
+middle only, so the middle is cut out first."""
 
 
 class Resize(StrEnum):

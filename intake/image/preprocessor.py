@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from headworks.intake.errors import TooLarge
 from headworks.intake.finding import Finding, Label, Seen, TextLine, best_labels
 from headworks.intake.image.clip import ClipModel, ImageTextModel
-from headworks.intake.image.formats.header import tell_format
+from headworks.intake.image.formats.header import HEAD_BYTES, tell_format
 from headworks.intake.image.ocr.model import OcrModel
 from headworks.intake.image.picture import Picture, decode
 from headworks.intake.image.settings import ImageSettings
@@ -40,7 +40,7 @@ class ImageModels:
 
 
 class ImagePreprocessor:
-    """Reads one picture and yields one `Seen` at its end."""
+    """Reads one picture and yields one `Seen` when all of it is there."""
 
     def __init__(self, part: int, models: ImageModels, pool: WorkPool, settings: ImageSettings) -> None:
         self._part = part
@@ -55,8 +55,8 @@ class ImagePreprocessor:
             data += chunk
             if len(data) > self._settings.max_bytes:
                 raise TooLarge("intake.image.max_bytes", self._settings.max_bytes, len(data))
-            if len(data) - len(chunk) < 12:
-                tell_format(bytes(data[:12]), self._part)
+            if len(data) - len(chunk) < HEAD_BYTES:
+                tell_format(bytes(data[:HEAD_BYTES]), self._part)
         yield await self._pool.run(self._see, bytes(data))
 
     def _see(self, data: bytes) -> Seen:
@@ -78,7 +78,7 @@ class ImagePreprocessor:
 def write_spans(
     part: int, picture: Picture, lines: tuple[TextLine, ...], labels: tuple[Label, ...]
 ) -> tuple[Span, ...]:
-    """One span with each set's best label if that is likely, then one a printed line."""
+    """Write one span with the best label of each set, where that is likely, and then one span per printed line."""
     likely = [label.name for label in best_labels(labels, 1) if label.score > _LIKELY]
     spans = []
     if likely:

@@ -3,9 +3,8 @@ r"""Where a pre-tokenizer's cuts are final. Pure functions over text and over to
 A byte-level BPE tokenizer cuts text into pretokens with a regular expression and encodes each alone, so the
 tokens of a pretoken are certain once no later text can move its borders. The expressions of the families below
 look ahead only within a run of one kind (letters, marks and digits; white space; the rest), one character past
-it, or over a contraction of three characters; none looks behind. So a border is final when two borders between
-runs lie after it. What stands before it can be encoded alone unless it ends in white space, whose expression
-(`\s+(?!\S)`) asks what follows.
+it, or over a contraction of three characters; none looks behind. So the pretokens are final up to the last border
+between runs but one, if a contraction that begins there has come whole.
 """
 
 import unicodedata
@@ -13,6 +12,8 @@ from collections.abc import Mapping
 from typing import Any
 
 _CONTRACTION = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+_LONGEST_CONTRACTION = 3
+"""In characters. The o200k family takes a contraction into the word before it."""
 _UPPER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]"
 _LOWER = r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
 KNOWN_ALTERNATIVES = frozenset(
@@ -68,20 +69,18 @@ def count_borders(text: str, kind: str, enough: int) -> tuple[int, str]:
     return borders, kind
 
 
-def certain_length(text: str, ends: list[int]) -> int:
-    """The last of `ends` (of pretokens) that has two borders after it and no white space before it, or 0."""
-    last_two: list[int] = []
+def final_border(text: str) -> int:
+    """Return the last border that no later text can move; 0 for none. The pretokens up to it are final."""
+    is_last = True
     kind = ""
     for position in range(len(text) - 1, -1, -1):
         found = _kind(text[position])
         if found and kind and found != kind:
-            last_two.append(position + 1)
-            if len(last_two) == 2:
-                break
+            if not is_last and position + 1 + _LONGEST_CONTRACTION <= len(text):
+                return position + 1
+            is_last = False
         kind = found or kind
-    if len(last_two) < 2:
-        return 0
-    return max((end for end in ends if end <= last_two[1] and _kind(text[end - 1]) != "s"), default=0)
+    return 0
 
 
 def composed_end(text: str) -> int:

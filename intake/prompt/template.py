@@ -9,6 +9,8 @@ from typing import Any
 
 import jinja2.ext
 from jinja2 import TemplateError
+from jinja2.nodes import Node
+from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from headworks.intake.errors import ModelMissing
@@ -30,6 +32,17 @@ class _Framed:
     """What the template asked of the calendar while it was rendered: strftime's form, and what it came to."""
 
 
+class _Generation(jinja2.ext.Extension):
+    """Renders the body of `{% generation %}` as it stands. Training marks by this tag what a model said."""
+
+    tags = {"generation"}  # noqa: RUF012  # as jinja2 declares it
+
+    def parse(self, parser: Parser) -> list[Node]:
+        """See jinja2."""
+        next(parser.stream)
+        return parser.parse_statements(("name:endgeneration",), drop_needle=True)
+
+
 class ChatTemplate:
     """A model's own chat template, rendered in a sandbox."""
 
@@ -48,7 +61,7 @@ class ChatTemplate:
             Environment, filter and functions: transformers 5.19, utils/chat_template_utils.py.
         """
         environment = ImmutableSandboxedEnvironment(
-            trim_blocks=True, lstrip_blocks=True, extensions=[jinja2.ext.loopcontrols]
+            trim_blocks=True, lstrip_blocks=True, extensions=[jinja2.ext.loopcontrols, _Generation]
         )
         environment.filters["tojson"] = _to_json
         environment.globals["raise_exception"] = _refuse

@@ -5,11 +5,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tokenizers import Tokenizer
+from tokenizers import Encoding, Tokenizer
 
 from headworks.intake.errors import ModelMissing
-from headworks.intake.prompt.pretokens import certain_length, composed_end, count_borders, has_final_cuts
+from headworks.intake.prompt.pretokens import composed_end, count_borders, final_border, has_final_cuts
 
+LIGHT_CHARACTERS = 4096
+"""What may be encoded on the event loop: at 1 to 3 microseconds per character it is some milliseconds of work."""
 _MEND = "run `headworks models pull`"
 
 
@@ -28,10 +30,13 @@ class ModelTokenizer:
         """
         try:
             parsed: dict[str, Any] = json.loads(spec)
-            plain = {**parsed, "added_tokens": [t for t in parsed.get("added_tokens", ()) if not t["content"].strip()]}
+            added = [token for token in parsed.get("added_tokens", ()) if not token["content"].strip()]
+            # A post-processor of a tokenizer only adds control tokens, and moves offsets into its tokens.
+            plain = {**parsed, "added_tokens": added, "post_processor": None}
             self._trusted = Tokenizer.from_str(spec)
             self._plain = Tokenizer.from_str(json.dumps(plain))
             self.has_final_cuts = has_final_cuts(parsed)
+            self.longest_token = max(map(len, self._plain.get_vocab()))
         except Exception as error:
             raise ModelMissing(f"the language model's tokenizer.json cannot be read; {_MEND}") from error
         self.composes = parsed.get("normalizer") is not None
@@ -52,21 +57,23 @@ class ModelTokenizer:
 
     def encode_plain(self, text: str) -> tuple[int, ...]:
         """Encode text from anyone; what spells a control token is encoded as the characters it is made of."""
-        encoding = self._plain.encode(text, add_special_tokens=False)
-        ids: list[int] = encoding.ids
-        if self.control_ids.isdisjoint(ids):
-            return tuple(ids)
-        # A vocabulary may hold a control token as an ordinary piece, which text can then reach by spelling it.
-        safe: list[int] = []
-        for token, (start, end) in zip(ids, encoding.offsets, strict=True):
-            if token not in self.control_ids:
-                safe.append(token)
-                continue
-            letters = (
-                one for letter in text[start:end] for one in self._plain.encode(letter, add_special_tokens=False).ids
-            )
-            safe.extend(one for one in letters if one not in self.control_ids)
-        return tuple(safe)
+        encoding = self._encode(text)
+        return self._without_control(encoding.ids, encoding.offsets, text)
+
+    def encode_final(self, normal: str, border: int) -> tuple[tuple[int, ...], int]:
+        """Encode those pretokens of normalised text that end at `border` or before.
+
+        Returns:
+            Their tokens, as `encode_plain`, and the number of characters that they stand for.
+        """
+        encoding = self._encode(normal)
+        ids, offsets, words = encoding.ids, encoding.offsets, encoding.word_ids
+        for count in range(len(ids) - 1, 0, -1):
+            end = offsets[count - 1][1]
+            # Characters without a token in this vocabulary leave a gap; where in it the border lies is not known.
+            if end <= border and words[count] != words[count - 1] and offsets[count][0] == end:
+                return self._without_control(ids[:count], offsets[:count], normal), end
+        return (), 0
 
     def split_trusted(self, text: str) -> tuple[int | str, ...]:
         """Cut text of our own (a chat template) into control tokens, by id, and the plain text between them."""
@@ -83,55 +90,93 @@ class ModelTokenizer:
         """Apply the tokenizer's normalizer."""
         return str(self._plain.normalizer.normalize_str(text)) if self.composes else text
 
-    def pretoken_ends(self, normal: str) -> list[int]:
-        """Where the pretokens of normalised text end, ascending, in characters."""
-        return [end for _, (_, end) in self._plain.pre_tokenizer.pre_tokenize_str(normal)]
-
     def decode(self, ids: Sequence[int]) -> str:
         """Text of tokens without control tokens; U+FFFD where bytes make no character (yet)."""
         return str(self._trusted.decode(list(ids), skip_special_tokens=True))
+
+    def _encode(self, text: str) -> Encoding:
+        if len(text) <= LIGHT_CHARACTERS:
+            return self._plain.encode(text, add_special_tokens=False)
+        # Unlike `encode`, this lets Python's other threads run meanwhile, the event loop's among them.
+        return self._plain.encode_batch([text], add_special_tokens=False)[0]
+
+    def _without_control(self, ids: list[int], offsets: list[tuple[int, int]], text: str) -> tuple[int, ...]:
+        """Spell out control tokens that a vocabulary also holds as ordinary pieces, which text can reach."""
+        if self.control_ids.isdisjoint(ids):
+            return tuple(ids)
+        safe: list[int] = []
+        for token, (start, end) in zip(ids, offsets, strict=True):
+            if token not in self.control_ids:
+                safe.append(token)
+                continue
+            letters = (
+                one for letter in text[start:end] for one in self._plain.encode(letter, add_special_tokens=False).ids
+            )
+            safe.extend(one for one in letters if one not in self.control_ids)
+        return tuple(safe)
 
 
 class IncrementalTokenizer:
     """Tokenises one text that arrives in pieces; the tokens together equal tokenising the whole at once.
 
     Holds back about a word and a half with the pre-tokenizers of `pretokens.py`, and everything until `finish`
-    with others. Work is bounded by the characters fed and held, not by the whole text.
+    with others. All calls together look at each character a few times. One call costs as much as the characters
+    that it is fed and those that are held: a single word may be as long as the sender likes.
     """
 
     _BORDERS = 2
-    """Borders between runs after a pretoken that make its end final."""
+    """Borders between runs that make what stands before them final."""
+    _MOST_COMPOSED = 4
+    """NFC makes one character of up to four (UAX #15, "Maximum Expansion Factors": NFD of U+1F82)."""
 
     def __init__(self, tokenizer: ModelTokenizer) -> None:
         self._tokenizer = tokenizer
         self._raw: list[str] = []
+        self._raw_characters = 0
         self._normal: list[str] = []
-        self._held_characters = 0
+        self._normal_characters = 0
         self._borders = 0
         self._kind = ""
         self._retry_at = 0
+
+    @property
+    def held_characters(self) -> int:
+        """Characters that were fed and have no tokens yet."""
+        return self._normal_characters + self._raw_characters
+
+    def fewest_tokens(self, more: int = 0) -> int:
+        """Return the fewest tokens that the held text can come to, with `more` characters after it.
+
+        Characters without a token in this vocabulary count as if they had one. It is 0 where tokens are certain at
+        the end only, as nothing is known of those tokenizers.
+        """
+        if not self._tokenizer.has_final_cuts:
+            return 0
+        raw = self._raw_characters + more
+        least = self._normal_characters + (raw // self._MOST_COMPOSED if self._tokenizer.composes else raw)
+        return -(-least // self._tokenizer.longest_token)
 
     def feed(self, text: str) -> tuple[int, ...]:
         """Take more text (no lone surrogates) and return the tokens that became certain."""
         if not self._tokenizer.has_final_cuts:
             self._normal.append(text)
+            self._normal_characters += len(text)
             return ()
         self._hold(self._compose(text))
-        if self._borders < self._BORDERS or self._held_characters < self._retry_at:
+        if self._borders < self._BORDERS or self._normal_characters < self._retry_at:
             return ()
         held = "".join(self._normal)
-        cut = certain_length(held, self._tokenizer.pretoken_ends(held))
+        border = final_border(held)
+        ids, cut = self._tokenizer.encode_final(held, border) if border else ((), 0)
         self._restart(held[cut:])
         # A pretoken of many runs ("/\n/\n") would be looked at again at each feed: wait for twice as much text.
         self._retry_at = 0 if cut else 2 * len(held)
-        return self._tokenizer.encode_plain(held[:cut]) if cut else ()
+        return ids
 
     def finish(self) -> tuple[int, ...]:
         """Return the tokens of what was still held back; after it a new text may begin."""
-        rest = "".join(self._normal)
-        if self._raw:
-            rest += self._tokenizer.normalize("".join(self._raw))
-        self._raw = []
+        rest = "".join((*self._normal, *self._raw))
+        self._keep_raw("")
         self._retry_at = 0
         self._restart("")
         return self._tokenizer.encode_plain(rest) if rest else ()
@@ -143,18 +188,22 @@ class IncrementalTokenizer:
         certain = composed_end(text)
         if certain < 0:
             self._raw.append(text)
+            self._raw_characters += len(text)
             return ""
         normal = self._tokenizer.normalize("".join(self._raw) + text[:certain])
-        self._raw = [text[certain:]]
+        self._keep_raw(text[certain:])
         return normal
+
+    def _keep_raw(self, text: str) -> None:
+        self._raw, self._raw_characters = [text], len(text)
 
     def _hold(self, normal: str) -> None:
         if self._borders < self._BORDERS:
             borders, self._kind = count_borders(normal, self._kind, self._BORDERS - self._borders)
             self._borders += borders
-        self._held_characters += len(normal)
         self._normal.append(normal)
+        self._normal_characters += len(normal)
 
     def _restart(self, held: str) -> None:
-        self._normal, self._held_characters, self._borders, self._kind = [], 0, 0, ""
+        self._normal, self._normal_characters, self._borders, self._kind = [], 0, 0, ""
         self._hold(held)

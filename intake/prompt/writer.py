@@ -1,22 +1,14 @@
 """From spans to one chat prompt, token by token, while spans still arrive."""
 
-import re
 from dataclasses import replace
 
 from headworks.intake.errors import TooLarge
 from headworks.intake.prompt.frame import Segment
+from headworks.intake.prompt.headers import HeaderGuard, header
 from headworks.intake.prompt.settings import PromptSettings
 from headworks.intake.prompt.template import ChatTemplate
 from headworks.intake.prompt.tokenizer import IncrementalTokenizer, ModelTokenizer
-from headworks.intake.span import Modality, Span, TextOrigin
-
-_HEADERS = {
-    Modality.TEXT: "[text {part}]",
-    Modality.VOICE: "[voice {part}]",
-    Modality.IMAGE: "[image {part}: text read from it]",
-    Modality.TABLE: "[table {part}]",
-}
-_LIKE_A_HEADER = re.compile(r"^\[(?=(?:text|voice|image|table) \d)", re.MULTILINE)
+from headworks.intake.span import Span, TextOrigin
 
 
 class PromptWriter:
@@ -25,7 +17,9 @@ class PromptWriter:
     All ids, in order, equal tokenising the rendered chat at once, except that control tokens spelt in
     instructions or spans stay the characters they are made of. Each part of the input opens with a line that
     names it; its spans are lines below, but text spans that follow each other in their part stay joined as they
-    came. A span that imitates such a line gets a backslash before it.
+    came. What could pass for such a line gets a backslash before it.
+
+    One call costs as much as its span and `held_characters` together, and all calls together as much as all spans.
     """
 
     def __init__(
@@ -44,7 +38,9 @@ class PromptWriter:
         self._settings = settings
         self._suffix_tokens = self._frame.after.tokens
         self._last: Span | None = None
-        self._held_space = ""
+        self._guard = HeaderGuard()
+        self._space: list[str] = []
+        self._space_characters = 0
         self._tokens = 0
 
     @property
@@ -52,8 +48,13 @@ class PromptWriter:
         """Prompt tokens given out so far."""
         return self._tokens
 
+    @property
+    def held_characters(self) -> int:
+        """Characters that were written and have no tokens yet: the next call may have to encode them."""
+        return self._guard.held_characters + self._space_characters + self._stream.held_characters
+
     def start(self) -> tuple[int, ...]:
-        """The template up to the user's message, as far as it is certain.
+        """Return the template up to the user's message, as far as it is certain.
 
         Raises:
             TooLarge: template and instructions alone are over the limit.
@@ -69,41 +70,50 @@ class PromptWriter:
     def write(self, span: Span) -> Span:
         """Take a span and return it with the tokens that became certain; they may belong to spans before it.
 
-        A span that is not final, or is blank, comes back as it is.
+        A span that is not final, or is empty, comes back as it is.
 
         Raises:
             TooLarge: the prompt would be over `intake.prompt.max_tokens`.
         """
         if not span.is_final or not span.text:
             return span
-        text = self._held_space + self._joint(span) + _LIKE_A_HEADER.sub(r"\\[", span.text)
-        certain = text.rstrip()
-        # White space at the end is not written before more follows: templates may trim it.
-        self._held_space = text[len(certain) :]
+        text = self._guarded(span)
         self._last = span
-        return replace(span, token_ids=self._count(self._stream.feed(certain)))
+        return replace(span, token_ids=self._count(self._feed(text)))
 
     def finish(self) -> tuple[int, ...]:
-        """The last tokens of the content and the template up to where the answer begins.
+        """Return the last tokens of the content and the template up to where the answer begins.
 
         Raises:
             TooLarge: as `write`.
         """
-        ids = self._put(self._frame.after) + self._stream.finish()
+        ids = self._feed(self._guard.finish()) + self._put(self._frame.after) + self._stream.finish()
         self._suffix_tokens = 0
         return self._count(ids)
 
-    def _joint(self, span: Span) -> str:
-        """What stands between the span before and this one."""
+    def _guarded(self, span: Span) -> str:
+        """Return a span's text and what stands between it and the span before, without false headers."""
         last = self._last
         if last is None or (last.modality, last.part) != (span.modality, span.part):
-            return ("\n" if last else "") + _HEADERS[span.modality].format(part=span.part) + "\n"
-        is_joined = (
-            isinstance(last.origin, TextOrigin)
-            and isinstance(span.origin, TextOrigin)
-            and last.origin.end_character == span.origin.start_character
-        )
-        return "" if is_joined else "\n"
+            opening = ("\n" if last else "") + header(span.modality, span.part) + "\n"
+            return self._guard.finish() + opening + self._guard.feed(span.text)
+        return self._guard.feed(span.text if _are_joined(last, span) else "\n" + span.text)
+
+    def _feed(self, text: str) -> tuple[int, ...]:
+        """Tokenise content, but for white space at its end: templates may trim it when nothing follows."""
+        certain = text.rstrip()
+        if not certain:
+            self._hold_space(text)
+            return ()
+        written = "".join((*self._space, certain))
+        self._refuse_more_than_fits(self._stream.fewest_tokens(len(written)))
+        self._space, self._space_characters = [], 0
+        self._hold_space(text[len(certain) :])
+        return self._stream.feed(written)
+
+    def _hold_space(self, space: str) -> None:
+        self._space.append(space)
+        self._space_characters += len(space)
 
     def _put(self, segment: Segment) -> tuple[int, ...]:
         ids = self._stream.feed(segment.lead)
@@ -112,8 +122,20 @@ class PromptWriter:
         return ids + self._stream.finish() + segment.token_ids + self._stream.feed(segment.tail)
 
     def _count(self, ids: tuple[int, ...]) -> tuple[int, ...]:
-        seen = self._tokens + len(ids) + self._suffix_tokens
-        if seen > self._settings.max_tokens:
-            raise TooLarge("intake.prompt.max_tokens", self._settings.max_tokens, seen)
+        self._refuse_more_than_fits(len(ids))
         self._tokens += len(ids)
         return ids
+
+    def _refuse_more_than_fits(self, more: int) -> None:
+        seen = self._tokens + more + self._suffix_tokens
+        if seen > self._settings.max_tokens:
+            raise TooLarge("intake.prompt.max_tokens", self._settings.max_tokens, seen)
+
+
+def _are_joined(last: Span, span: Span) -> bool:
+    """Whether a span goes on where the one before it ended."""
+    return (
+        isinstance(last.origin, TextOrigin)
+        and isinstance(span.origin, TextOrigin)
+        and last.origin.end_character == span.origin.start_character
+    )

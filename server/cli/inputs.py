@@ -12,10 +12,9 @@ from headworks.intake.span import Modality
 from headworks.intake.voice.encoding import AudioEncoding, VoiceForm
 from headworks.server.cli.mistake import Mistake
 from headworks.server.cli.source import Source, check_read_once, look, pieces
+from headworks.server.client.contract import MAX_TEXT_BYTES
 from headworks.server.turn.steps import Chunk
 
-MAX_TEXT_BYTES = 64 * 1024
-"""Bytes of one text message, from the contract."""
 MIC_CHUNK_SECONDS = 0.1
 """Length of sound that a microphone hands over at a time."""
 _MIC_RATES = range(8_000, 192_001)

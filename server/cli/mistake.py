@@ -9,6 +9,8 @@ USAGE = 2
 """Exit code: the command, or a file that it names, is wrong."""
 FAILED = 1
 """Exit code: the command was right, and what it asked for did not work."""
+_NOT_REACHED = ("failed to connect", "errors resolving", "DNS resolution failed")
+"""How gRPC's messages begin when there never was a connection."""
 INTERRUPTED = 130
 """Exit code: Ctrl-C (128 and SIGINT's number, as shells count)."""
 
@@ -33,6 +35,8 @@ def mistake_of(error: CallFailed, target: str) -> Mistake:
             return Mistake(
                 f"{target} does not know you: {error.message}; give --api-key or set HEADWORKS_API_KEY.", FAILED
             )
+        case "UNAVAILABLE", "" if not error.message.startswith(_NOT_REACHED):
+            return Mistake(f"The connection to {target} broke off{turn}; try again.", FAILED)
         case "UNAVAILABLE", "":
             return Mistake(
                 f"No Headworks server answers at {target}; start one with 'headworks serve', or name another with "

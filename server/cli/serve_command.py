@@ -66,7 +66,7 @@ def serve(
     options; the last one wins. After the first Ctrl-C running turns may end, a second one cuts them.
     """
     with needs_extra(SERVER_EXTRA):
-        from headworks.server.main import serve as run
+        from headworks.server.main.gateway import serve as run
         from headworks.server.settings import SettingsError, load
     overrides: dict[str, object] = {
         "rpc.host": host,

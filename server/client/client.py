@@ -11,6 +11,7 @@ from google.rpc.error_details_pb2 import ErrorInfo, RetryInfo
 from google.rpc.status_pb2 import Status as StatusMessage
 from grpc._cython import cygrpc  # type: ignore[attr-defined]  # for its InternalError, see _write
 
+from headworks.server.client.contract import DETAILS_KEY, ERROR_DOMAIN, TURN_ID_KEY
 from headworks.server.client.messages import (
     UnknownReply,
     converse_chunk,
@@ -23,9 +24,6 @@ from headworks.server.turn.steps import Chunk, Event, Normalized, Setup
 from headworks.v1 import turn_pb2 as pb
 from headworks.v1.turn_pb2_grpc import TurnServiceStub
 
-ERROR_DOMAIN = "headworks"
-DETAILS_KEY = "grpc-status-details-bin"
-TURN_ID_KEY = "headworks-turn-id"
 _HEALTH = "/grpc.health.v1.Health/Check"
 _SERVING_STATES = {0: "UNKNOWN", 1: "SERVING", 2: "NOT_SERVING", 3: "SERVICE_UNKNOWN"}
 _KEEPALIVE = [("grpc.keepalive_time_ms", 10_000), ("grpc.keepalive_timeout_ms", 5_000)]

@@ -134,7 +134,8 @@ class Admission:
         for grant in list(self._line):
             if self._held >= self._settings.max_turns:
                 break
-            if self._missing(grant) is None:
+            # One that was cancelled or timed out in this very pass leaves the line by itself.
+            if not grant.given.done() and self._missing(grant) is None:
                 del self._line[grant]
                 self._give(grant)
         self._note_idle()

@@ -69,12 +69,12 @@ class Lobby:
 
     def _make_room(self, call: _Call) -> None:
         limits = self._settings
-        own_peer, own_tenant = self._by_peer.get(call.peer, {}), self._by_tenant.get(call.tenant, {})
-        if call.peer and len(own_peer) >= limits.max_peer_silent_calls:
-            self._end_oldest(own_peer, "max_peer_silent_calls", limits.max_peer_silent_calls)
-        elif len(own_tenant) >= limits.max_tenant_silent_calls:
-            self._end_oldest(own_tenant, "max_tenant_silent_calls", limits.max_tenant_silent_calls)
-        elif len(self._calls) >= limits.max_silent_calls:
+        of_peer, of_tenant = self._by_peer.get(call.peer, {}), self._by_tenant.get(call.tenant, {})
+        if call.peer and len(of_peer) >= limits.max_peer_silent_calls:
+            self._end_oldest(of_peer, "max_peer_silent_calls", limits.max_peer_silent_calls)
+        if len(of_tenant) >= limits.max_tenant_silent_calls:
+            self._end_oldest(of_tenant, "max_tenant_silent_calls", limits.max_tenant_silent_calls)
+        if len(self._calls) >= limits.max_silent_calls:
             fullest = max(self._by_peer.values(), key=len)
             self._end_oldest(fullest, "max_silent_calls", limits.max_silent_calls)
 

@@ -4,12 +4,15 @@ from collections import OrderedDict
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 
 from headworks.policy.verdict import Obligations
 from headworks.server.clock import Clock
 from headworks.server.flow.errors import TooMany
 
 _MINUTE_SECONDS = 60.0
+_ROUNDING = 1e-6
+"""Tokens that sums of fractions may lack when a caller comes back exactly when it was told to."""
 
 
 @dataclass(slots=True)
@@ -45,8 +48,9 @@ class _Account:
 class Spending:
     """What one running turn spends. Input is charged as it is fed, output when the turn ends."""
 
-    def __init__(self, account: _Account, per_minute: int | None, reserved: int) -> None:
+    def __init__(self, account: _Account, per_minute: int | None, reserved: int, clock: Clock) -> None:
         self._account = account
+        self._clock = clock
         self._per_minute = per_minute
         self._reserved = reserved
 
@@ -57,6 +61,7 @@ class Spending:
             TooMany: the tenant's minute is used up, by what was charged and by what other turns have reserved.
         """
         if self._per_minute is not None and self._account.tokens is not None:
+            self._account.tokens.refill(self._per_minute, self._clock.now())
             others = self._account.reserved - self._reserved
             _require(self._account.tokens, 0.0, others, "tokens_per_minute", self._per_minute)
             self._account.tokens.level -= tokens
@@ -110,7 +115,7 @@ class Meter:
         self._require_tokens(account, obligations)
         account.reserved += tokens
         try:
-            yield Spending(account, obligations.tokens_per_minute, tokens)
+            yield Spending(account, obligations.tokens_per_minute, tokens, self._clock)
         finally:
             account.reserved -= tokens
 
@@ -133,13 +138,21 @@ class Meter:
     def _account(self, tenant: str) -> _Account:
         account = self._accounts.setdefault(tenant, _Account())
         self._accounts.move_to_end(tenant)
-        while len(self._accounts) > self._max_tenants:
-            self._accounts.popitem(last=False)
+        self._forget()
         return account
+
+    def _forget(self) -> None:
+        """Make room. A tenant whose turns run keeps its account, so the bound is exceeded by running turns at most."""
+        surplus = len(self._accounts) - self._max_tenants
+        if surplus <= 0:
+            return
+        idle = (tenant for tenant, account in self._accounts.items() if not account.reserved)
+        for tenant in list(islice(idle, surplus)):
+            del self._accounts[tenant]
 
 
 def _require(bucket: _Bucket, needed: float, reserved: int, name: str, per_minute: int) -> None:
     level = bucket.level - reserved
-    if level < needed or level <= 0:
+    if level + _ROUNDING < needed or level <= 0:
         missing = max(needed, 1.0) - level
         raise TooMany(f"obligations.{name}", per_minute, missing * _MINUTE_SECONDS / max(per_minute, 1))

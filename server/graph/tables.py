@@ -1,6 +1,6 @@
 """The graph's port to tables, over the store that turns put them into."""
 
-from headworks.graphql.table.port import FilterFault, Row, RowPage, RowsFault, RowsRequest, TableView
+from headworks.graphql.ports.tables import FilterFault, Row, RowPage, RowsFault, RowsRequest, TableView
 from headworks.intake.errors import IntakeError
 from headworks.intake.table.filters import BadFilter
 from headworks.intake.table.store import TableStore, UnknownTable

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 
-from headworks.graphql.turn.port import Failed, Finished, Refused, TurnOutcome, TurnRequest
+from headworks.graphql.ports.turns import Failed, Finished, Refused, TurnOutcome, TurnRequest
 from headworks.intake.span import Modality
 from headworks.server.status import status_of
 from headworks.server.turn import steps

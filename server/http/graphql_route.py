@@ -11,7 +11,7 @@ from starlette.responses import HTMLResponse, Response
 from strawberry.http.ides import get_graphql_ide_html
 
 from headworks.graphql.execution import Graph, GraphqlRequest
-from headworks.graphql.turn.port import Turns
+from headworks.graphql.ports.turns import Turns
 from headworks.server.http.gate import Handler
 from headworks.server.http.replies import refusal
 from headworks.server.visit.visit import Visit

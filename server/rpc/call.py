@@ -12,11 +12,10 @@ from google.rpc.status_pb2 import Status as StatusMessage
 
 from headworks.intake.errors import TooLarge
 from headworks.policy.identity.caller import Identifier
+from headworks.server.client.contract import DETAILS_KEY, ERROR_DOMAIN, TURN_ID_KEY
 from headworks.server.status import Status, internal_status, status_of
 from headworks.server.visit.visit import Visit, visit_from
 
-ERROR_DOMAIN = "headworks"
-TURN_ID_KEY = "headworks-turn-id"
 _log = logging.getLogger("headworks.rpc")
 
 Context = grpc.aio.ServicerContext[Any, Any]
@@ -75,7 +74,7 @@ async def fail(context: Context, error: Exception, turn_id: str = "") -> None:
         status = internal_status()
         stack = [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(error.__traceback__)]
         _log.error("call.failed", extra={"turn_id": turn_id, "error": type(error).__name__, "stack": stack})
-    details = (("grpc-status-details-bin", _details(status)),)
+    details = ((DETAILS_KEY, _details(status)),)
     turn = ((TURN_ID_KEY, turn_id),) if turn_id else ()
     await context.abort(status.code, status.message, trailing_metadata=details + turn)
 

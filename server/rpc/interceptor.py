@@ -1,6 +1,5 @@
 """The interceptor around every call: it decides what is known before the first message, and ends it with a status."""
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -9,7 +8,9 @@ from typing import Any
 import grpc
 
 from headworks.policy.identity.caller import Identifier
-from headworks.server.rpc.call import TURN_ID_KEY, Context, check_metadata, fail, visit_of
+from headworks.server.client.contract import TURN_ID_KEY
+from headworks.server.clock import Clock
+from headworks.server.rpc.call import Context, check_metadata, fail, visit_of
 from headworks.server.rpc.reading import UNREADABLE, readable, refusing
 from headworks.server.rpc.settings import RpcSettings
 from headworks.server.turn.runner import new_turn_id
@@ -36,7 +37,7 @@ class TurnInterceptor(grpc.aio.ServerInterceptor):
     Calls of other services (health, reflection) need neither; what they send is only held to its form and size.
     """
 
-    def __init__(self, service: str, identifier: Identifier, settings: RpcSettings) -> None:
+    def __init__(self, service: str, identifier: Identifier, settings: RpcSettings, clock: Clock) -> None:
         """Guard one service.
 
         Args:
@@ -45,6 +46,7 @@ class TurnInterceptor(grpc.aio.ServerInterceptor):
         self._prefix = f"/{service}/"
         self._identifier = identifier
         self._settings = settings
+        self._clock = clock
 
     async def intercept_service(
         self, continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Any]], handler_call_details: Any
@@ -74,20 +76,20 @@ class TurnInterceptor(grpc.aio.ServerInterceptor):
             except grpc.aio.AbortError:
                 raise
             except Exception as error:  # noqa: BLE001  # the border: whatever comes is given a status
-                await _linger(context, self._settings.linger_seconds)
+                await _linger(context, self._settings.linger_seconds, self._clock)
                 await fail(context, error, turn_id)
 
         return run
 
 
-async def _linger(context: Context, seconds: float) -> None:
+async def _linger(context: Context, seconds: float, clock: Clock) -> None:
     """Drop what the caller is still sending, for a moment, before the call ends with an error.
 
     A caller whose write meets an ended call may lose the status: grpc.aio's client then reports INTERNAL in its place.
     What comes now cannot change the error, so it need not be readable.
     """
     try:
-        async with asyncio.timeout(seconds):
+        async with clock.timeout(seconds):
             while await _next(context) is not grpc.aio.EOF:
                 pass
     except (TimeoutError, grpc.aio.UsageError, grpc.aio.BaseError):

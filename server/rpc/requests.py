@@ -3,12 +3,11 @@
 from headworks.intake.errors import TooLarge
 from headworks.intake.span import Modality
 from headworks.intake.voice.encoding import AudioEncoding, VoiceForm
+from headworks.server.client.contract import MAX_CHUNK_BYTES, MAX_TEXT_BYTES
 from headworks.server.turn.errors import BadRequest
 from headworks.server.turn.steps import Chunk, EndOfInput, Setup, Step
 from headworks.v1 import turn_pb2 as pb
 
-MAX_TEXT_BYTES = 64 * 1024
-MAX_CHUNK_BYTES = 1024 * 1024
 _ENCODINGS = {
     pb.AUDIO_ENCODING_UNSPECIFIED: AudioEncoding.CONTAINER,
     pb.AUDIO_ENCODING_CONTAINER: AudioEncoding.CONTAINER,

@@ -4,6 +4,7 @@ import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 from headworks.policy.identity.caller import Identifier
+from headworks.server.clock import Clock
 from headworks.server.rpc.interceptor import TurnInterceptor
 from headworks.server.rpc.reflection import add_reflection
 from headworks.server.rpc.servicer import TurnService
@@ -22,14 +23,14 @@ SERVICE_NAME: str = turn_pb2.DESCRIPTOR.services_by_name["TurnService"].full_nam
 class RpcServer:
     """TurnService, health and reflection on one port."""
 
-    def __init__(self, settings: RpcSettings, runner: TurnRunner, identifier: Identifier) -> None:
+    def __init__(self, settings: RpcSettings, runner: TurnRunner, identifier: Identifier, clock: Clock) -> None:
         self._settings = settings
         self._health = health.aio.HealthServicer()
         self._server = grpc.aio.server(
-            interceptors=[TurnInterceptor(SERVICE_NAME, identifier, settings)],
+            interceptors=[TurnInterceptor(SERVICE_NAME, identifier, settings, clock)],
             options=_options(settings),
         )
-        add_TurnServiceServicer_to_server(TurnService(runner, settings.send_seconds), self._server)
+        add_TurnServiceServicer_to_server(TurnService(runner, settings.send_seconds, clock), self._server)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         add_reflection(self._server, (turn_pb2.DESCRIPTOR, health_pb2.DESCRIPTOR))
         self.port = 0

@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 
 from headworks.intake.span import Modality
+from headworks.server.clock import Clock
 from headworks.server.rpc.call import Context
 from headworks.server.rpc.interceptor import current_call
 from headworks.server.rpc.requests import step_from
@@ -22,7 +23,7 @@ _CANCEL_LAG_SECONDS = 0.2
 class TurnService(TurnServiceServicer):
     """Knows the wire and nothing of what a turn does."""
 
-    def __init__(self, runner: TurnRunner, send_seconds: float) -> None:
+    def __init__(self, runner: TurnRunner, send_seconds: float, clock: Clock) -> None:
         """Serve turns.
 
         Args:
@@ -30,12 +31,13 @@ class TurnService(TurnServiceServicer):
         """
         self._runner = runner
         self._send_seconds = send_seconds
+        self._clock = clock
 
     async def Converse(  # type: ignore[override]  # noqa: N802  # the reader-writer form; the stub knows only generators
         self, request_iterator: AsyncIterator[pb.ConverseRequest], context: Context
     ) -> None:
         call = current_call.get()
-        sender = _Sender(context, self._send_seconds)
+        sender = _Sender(context, self._send_seconds, self._clock)
         async with aclosing(_steps(request_iterator, context)) as steps:
             await self._runner.converse(
                 call.visit, steps, sender.send, turn_id=call.turn_id, deadline_seconds=context.time_remaining()
@@ -80,9 +82,10 @@ async def _steps(
 class _Sender:
     """Numbers messages and writes them one after the other."""
 
-    def __init__(self, context: Context, seconds: float) -> None:
+    def __init__(self, context: Context, seconds: float, clock: Clock) -> None:
         self._context = context
         self._seconds = seconds
+        self._clock = clock
         self._sequence = 0
         self._writing = asyncio.Lock()
 
@@ -99,7 +102,7 @@ class _Sender:
             self._sequence += 1
             response.sequence = self._sequence
             try:
-                async with asyncio.timeout(self._seconds):
+                async with self._clock.timeout(self._seconds):
                     await self._context.write(response)
             except TimeoutError as error:
                 raise TurnTimedOut("rpc.send_seconds") from error

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 
 from headworks.intake.errors import IntakeError, TooLarge
 from headworks.intake.preprocessor import Preprocessor
@@ -16,6 +17,15 @@ from headworks.server.turn.settings import InputSettings
 from headworks.server.turn.steps import Chunk, Setup, Step
 
 
+@dataclass(frozen=True, slots=True)
+class TurnLimit:
+    """The time that a turn has, from the call to its last event."""
+
+    name: str
+    """"deadline" is the caller's own, any other the setting."""
+    seconds: float
+
+
 class TurnInput:
     """Reads one turn's input. Audio has its own lane; all else is read in the order it came."""
 
@@ -27,20 +37,22 @@ class TurnInput:
         record: TurnRecord,
         settings: InputSettings,
         clock: Clock,
-        last_words_at: float | None,
+        limit: TurnLimit,
     ) -> None:
         """Prepare to read.
 
         Args:
             prompt: Is asked before the first byte of each part is kept, and given every finding.
-            last_words_at: The clock's time at which speech that still arrives is cut, so that its words reach the
-                caller before the caller stops waiting; None when it never does.
+            limit: Speech that still arrives is cut a little before it, so that its words reach the caller in time.
         """
         self._prompt = prompt
         self._record = record
         self._settings = settings
         self._clock = clock
-        self._last_words_at = last_words_at
+        self._limit = limit
+        kept = min(settings.last_words_seconds, limit.seconds / 4)
+        self._last_words_at = record.began_at + limit.seconds - kept
+        self._ran_out: TurnTimedOut | None = None
 
         def open_part(modality: Modality, part: int) -> Preprocessor:
             return intake.open_part(modality, part, voice, record.tenant)
@@ -61,22 +73,25 @@ class TurnInput:
             BadMedia, TooLarge: from a preprocessor, or a part that was cut short.
             TurnTimedOut: no step for too long, or the caller's deadline is near.
         """
-        ran_out: TurnTimedOut | None = None
+        async with asyncio.TaskGroup() as lanes:
+            for lane in (self._voice, self._others):
+                lanes.create_task(self._read(lane))
+            try:
+                await self._dispatch(first, steps)
+            except TurnTimedOut as error:
+                self._ran_out = error
+            for lane in (self._voice, self._others):
+                await lane.close()
+        if self._ran_out is not None:
+            raise self._ran_out
+
+    async def _read(self, lane: Lane) -> None:
+        """Read a lane to its end. That a part was cut is no news once time ran out, and must not end the other lane."""
         try:
-            async with asyncio.TaskGroup() as lanes:
-                lanes.create_task(self._voice.run(self._prompt.take))
-                lanes.create_task(self._others.run(self._prompt.take))
-                try:
-                    await self._dispatch(first, steps)
-                except TurnTimedOut as error:
-                    ran_out = error
-                await self._voice.close()
-                await self._others.close()
-        except* IntakeError:
-            if ran_out is None:
+            await lane.run(self._prompt.take)
+        except IntakeError:
+            if self._ran_out is None:
                 raise
-        if ran_out is not None:
-            raise ran_out
 
     async def _dispatch(self, first: Chunk, steps: AsyncIterator[Step]) -> None:
         step: Step | None = first
@@ -89,10 +104,10 @@ class TurnInput:
 
     async def _next(self, steps: AsyncIterator[Step]) -> Step | None:
         idle = self._settings.idle_seconds
-        if self._last_words_at is not None and self._voice.open_modality is not None:
+        if self._voice.open_modality is not None:
             left = self._last_words_at - self._clock.now()
             if left < idle:
-                return await next_step(steps, max(0.0, left), "deadline", self._clock)
+                return await next_step(steps, max(0.0, left), self._limit.name, self._clock)
         return await next_step(steps, idle, "turn.input.idle_seconds", self._clock)
 
     async def _take(self, chunk: Chunk) -> None:

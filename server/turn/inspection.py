@@ -106,6 +106,9 @@ class Inspection:
             elapsed = self._clock.now() - started
             self._record.not_judged(stage, error.reason.value, error.decision_id, elapsed)
             raise
+        except BaseException:
+            self._record.left_unjudged(stage, self._clock.now() - started)
+            raise
         self._record.judged(stage, judgement, self._clock.now() - started)
         if not judgement.verdict.allow:
             raise TurnRefused(judgement.verdict)

@@ -75,9 +75,9 @@ class Opening:
             asked = setup.max_output_tokens or self._settings.answer.default_output_tokens
             judgement = await inspection.open(setup, asked)
             self._meter.admit(tenant, inspection.obligations)
-            record.accepted()
             await sink(Accepted(record.turn_id, record.model, judgement))
             first = await self._first_chunk(steps)
+            inspection.check_modality(first.modality)
         record.work_came()
         ceiling = _least(asked, inspection.obligations.max_output_tokens)
         async with self._admission.grant(tenant, visit.peer):

@@ -5,7 +5,6 @@ from itertools import chain
 
 from headworks.intake.errors import BadMedia, TooLarge
 from headworks.intake.finding import Finding
-from headworks.intake.prompt.writer import PromptWriter
 from headworks.intake.span import Modality, Span
 from headworks.server.engine.served import ServedModel
 from headworks.server.flow.meter import Spending
@@ -13,9 +12,6 @@ from headworks.server.turn.feed import PromptFeed
 from headworks.server.turn.inspection import Inspection
 from headworks.server.turn.record import TurnRecord
 from headworks.server.turn.steps import Found, Sink
-
-_SPANS_AT_ONCE = 4
-"""Spans that are written before others may run; one has at most 2,000 characters of text, so it takes milliseconds."""
 
 
 class TurnPrompt:
@@ -39,7 +35,7 @@ class TurnPrompt:
         """Carries the tokens to the engine."""
         self.spans: list[Span] = []
         """Written so far, with their tokens."""
-        self._writer: PromptWriter = served.prompt_writer(instructions)
+        self._writer = served.prompt_writer(instructions)
         self._held = self._writer.start()
         """The template's first tokens; they wait for the first span, so that nothing refused costs a prefill."""
         self._served = served
@@ -67,16 +63,16 @@ class TurnPrompt:
         """
         async with self._one_at_a_time:
             await self._sink(Found(finding))
-            written = await self._write(finding.spans)
-            if not written:
+            if not finding.spans:
                 return
+            written = await self._writer.write(finding.spans)
             await self._inspection.admit(finding, self._record.bytes_by_modality, self._writer.tokens)
             self._hold_to_policy()
             self.spans.extend(written)
             held, self._held = self._held, ()
             self._feed(held + tuple(chain.from_iterable(span.token_ids for span in written)))
 
-    def finish(self) -> None:
+    async def finish(self) -> None:
         """Write what the template has after the input, and end the feed.
 
         Raises:
@@ -85,15 +81,9 @@ class TurnPrompt:
         """
         if not self.spans:
             raise BadMedia("the input came to no text: nothing was written, said or shown")
-        self._feed(self._writer.finish(), is_last=True)
-
-    async def _write(self, spans: tuple[Span, ...]) -> list[Span]:
-        written = []
-        for number, span in enumerate(spans, 1):
-            written.append(self._writer.write(span))
-            if number % _SPANS_AT_ONCE == 0:
-                await asyncio.sleep(0)
-        return written
+        rest = await self._writer.finish()
+        self._hold_to_policy()
+        self._feed(rest, is_last=True)
 
     def _hold_to_policy(self) -> None:
         ceiling = self._inspection.obligations.max_input_tokens

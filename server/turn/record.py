@@ -78,6 +78,7 @@ class TurnRecord:
         self.began_at = clock.now()
         """When the call came, on the clock."""
         self._accept_seconds = self._queue_seconds = self._policy_seconds = 0.0
+        self._is_in_line = False
         self._intake_seconds: dict[Modality, float] = {}
         self._work_at = self._input_ended_at = self._first_at = self._last_at = None  # type: float | None
 
@@ -110,27 +111,29 @@ class TurnRecord:
 
     def judged(self, stage: Stage, judgement: Judgement, seconds: float) -> None:
         """Policy answered after so long, or the gateway did in its name."""
-        self._policy_seconds += seconds
+        self._asked(stage, seconds)
         if not judgement.verdict.allow:
             self.refusal = Refusal(judgement.verdict.decision_id, judgement.verdict.reasons)
         self._observer.judged(self, stage, judgement, seconds)
 
     def not_judged(self, stage: Stage, reason: str, decision_id: str, seconds: float) -> None:
         """Policy did not answer, and it took so long to know."""
-        self._policy_seconds += seconds
+        self._asked(stage, seconds)
         self.refusal = Refusal(decision_id, (reason,))
         self._observer.no_verdict(self, stage, reason, decision_id)
 
-    def accepted(self) -> None:
-        """The caller may send input."""
-        self._accept_seconds = self._clock.now() - self.began_at
+    def left_unjudged(self, stage: Stage, seconds: float) -> None:
+        """The turn ended while it waited so long for policy."""
+        self._asked(stage, seconds)
 
     def work_came(self) -> None:
         """The first chunk is here; the turn now waits for a permit."""
         self._work_at = self._clock.now()
+        self._is_in_line = True
 
     def permitted(self) -> None:
-        """The turn holds a permit."""
+        """The turn waits no more: it holds a permit, or it has ended without one."""
+        self._is_in_line = False
         self._queue_seconds = self._clock.now() - (self._work_at or self.began_at)
 
     def received(self, chunk: Chunk) -> None:
@@ -160,7 +163,14 @@ class TurnRecord:
     def ended(self, outcome: Outcome, error: str = "") -> None:
         """The turn is over."""
         self.outcome, self.error = outcome, error
+        if self._is_in_line:
+            self.permitted()
         self._observer.turn_finished(self)
+
+    def _asked(self, stage: Stage, seconds: float) -> None:
+        self._policy_seconds += seconds
+        if stage is Stage.OPEN:
+            self._accept_seconds = self._clock.now() - self.began_at
 
 
 class SilentObserver:

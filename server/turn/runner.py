@@ -12,7 +12,7 @@ from headworks.server.engine.engine import EngineRequest, FinishReason, Sampling
 from headworks.server.engine.served import ServedModel
 from headworks.server.turn.answer import Answer
 from headworks.server.turn.errors import TurnRefused, TurnTimedOut
-from headworks.server.turn.input import TurnInput, expect_no_more
+from headworks.server.turn.input import TurnInput, TurnLimit, expect_no_more
 from headworks.server.turn.lane import Intake
 from headworks.server.turn.opening import Opening, OpenTurn
 from headworks.server.turn.prompt import TurnPrompt
@@ -107,17 +107,22 @@ class TurnRunner:
 
     @asynccontextmanager
     async def _time_limit(self, deadline_seconds: float | None) -> AsyncGenerator[None, None]:
-        most = self._settings.max_seconds
-        is_callers = deadline_seconds is not None and deadline_seconds < most
-        limit = self._clock.timeout(deadline_seconds if is_callers else most)
+        limit = self._limit(deadline_seconds)
         expiry: asyncio.Timeout | None = None
         try:
-            async with limit as expiry:
+            async with self._clock.timeout(limit.seconds) as expiry:
                 yield
         except TimeoutError as error:
             if expiry is None or not expiry.expired():
                 raise
-            raise TurnTimedOut("deadline" if is_callers else "turn.max_seconds") from error
+            raise TurnTimedOut(limit.name) from error
+
+    def _limit(self, deadline_seconds: float | None) -> TurnLimit:
+        """Return what comes first: the caller's deadline or the server's own limit."""
+        most = self._settings.max_seconds
+        if deadline_seconds is not None and deadline_seconds < most:
+            return TurnLimit("deadline", deadline_seconds)
+        return TurnLimit("turn.max_seconds", most)
 
     async def _take_in(
         self,
@@ -128,14 +133,10 @@ class TurnRunner:
         deadline_seconds: float | None,
     ) -> None:
         """Read all input into the prompt."""
-        limits = self._settings.input
-        last_words_at = None
-        if deadline_seconds is not None:
-            kept = min(limits.last_words_seconds, deadline_seconds / 4)
-            last_words_at = record.began_at + deadline_seconds - kept
-        taking = TurnInput(turn.setup.voice, self._intake, prompt, record, limits, self._clock, last_words_at)
+        limit, settings = self._limit(deadline_seconds), self._settings.input
+        taking = TurnInput(turn.setup.voice, self._intake, prompt, record, settings, self._clock, limit)
         await taking.run(turn.first, steps)
-        prompt.finish()
+        await prompt.finish()
 
 
 def new_turn_id(clock: Callable[[], float] = time.time) -> str:

@@ -1,6 +1,6 @@
 """What every `Tables` must do."""
 
-from headworks.graphql.table.port import FilterFault, Row, RowPage, RowsRequest, Tables
+from headworks.graphql.ports.tables import FilterFault, Row, RowPage, RowsRequest, Tables
 from headworks.intake.table.filters import Filter, Operator
 from headworks.policy.identity.caller import Caller
 

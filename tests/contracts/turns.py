@@ -3,7 +3,7 @@
 import asyncio
 import re
 
-from headworks.graphql.turn.port import Failed, Finished, Refused, TurnRequest, Turns
+from headworks.graphql.ports.turns import Failed, Finished, Refused, TurnRequest, Turns
 
 ASKED = TurnRequest(("How many orders?", "In March."), purpose="demo", max_output_tokens=4, temperature=0.5, seed=7)
 _CODE = re.compile(r"[A-Z][A-Z0-9_]*")

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Callable, Mapping
 
 from headworks.graphql.observer import ResolverFault
-from headworks.graphql.table.port import FilterFault, Row, RowPage, RowsRequest, TableView
-from headworks.graphql.turn.port import Failed, Finished, TurnOutcome, TurnRequest
+from headworks.graphql.ports.tables import FilterFault, Row, RowPage, RowsRequest, TableView
+from headworks.graphql.ports.turns import Failed, Finished, TurnOutcome, TurnRequest
 from headworks.intake.finding import Column, TableProfile
 from headworks.intake.table.filters import Filter, Operator
 from headworks.policy.identity.caller import AuthenticatedBy, Caller

@@ -1,6 +1,7 @@
 """Small real tokenizers, trained on the spot, in the shapes that served models come in."""
 
 import json
+import threading
 from typing import Any
 
 from tokenizers import Regex, Tokenizer
@@ -9,6 +10,8 @@ from tokenizers.models import BPE
 from tokenizers.normalizers import NFC
 from tokenizers.pre_tokenizers import ByteLevel, Digits, Metaspace, PreTokenizer, Sequence, Split
 from tokenizers.trainers import BpeTrainer
+
+from headworks.intake.prompt.tokenizer import ModelTokenizer
 
 CONTROL_TOKENS = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 CHATML = (
@@ -70,3 +73,31 @@ def make_spec(family: str = "gpt2", extra_tokens: tuple[dict[str, Any], ...] = (
     for number, token in enumerate(extra_tokens):
         spec["added_tokens"].append({**flags, **token, "id": tokenizer.get_vocab_size() + number})
     return json.dumps(spec)
+
+
+class CountingTokenizer(ModelTokenizer):
+    """Counts the characters that it normalises or encodes."""
+
+    def __init__(self, spec: str) -> None:
+        super().__init__(spec)
+        self.characters = 0
+        self.characters_at_home = 0
+        """On the thread that made the tokenizer alone: in tests, the event loop's."""
+        self._home = threading.get_ident()
+
+    def encode_plain(self, text: str) -> tuple[int, ...]:
+        self._count(text)
+        return super().encode_plain(text)
+
+    def encode_final(self, normal: str, border: int) -> tuple[tuple[int, ...], int]:
+        self._count(normal)
+        return super().encode_final(normal, border)
+
+    def normalize(self, text: str) -> str:
+        self._count(text)
+        return super().normalize(text)
+
+    def _count(self, text: str) -> None:
+        self.characters += len(text)
+        if threading.get_ident() == self._home:
+            self.characters_at_home += len(text)

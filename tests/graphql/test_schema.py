@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from headworks.graphql.execution import MASKED, Graph, GraphqlRequest
+from headworks.graphql.ports.tables import RowsFault, RowsRequest
+from headworks.graphql.ports.turns import Failed, Refused, Turns
 from headworks.graphql.sdl import subgraph_sdl
 from headworks.graphql.settings import GraphqlSettings
-from headworks.graphql.table.port import RowsFault, RowsRequest
-from headworks.graphql.turn.port import Failed, Refused, Turns
 from headworks.policy.identity.caller import Caller
 from tests.fakes.graph import (
     ADA,

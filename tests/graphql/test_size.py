@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from headworks.graphql.encoding import AnswerTooLarge, encode
 from headworks.graphql.execution import Graph, GraphqlAnswer, GraphqlRequest
+from headworks.graphql.ports.tables import Row, RowPage, RowsRequest, TableView
 from headworks.graphql.settings import GraphqlSettings
-from headworks.graphql.table.port import Row, RowPage, RowsRequest, TableView
 from headworks.intake.finding import Column, TableProfile
 from headworks.policy.identity.caller import Caller
 from tests.fakes.graph import ADA, AnsweringTurns, RecordingGraphqlObserver

@@ -44,6 +44,9 @@ from tests.fakes.engines import TalkingEngine
 from tests.fakes.judges import AllowingJudge
 from tests.fakes.tokenizers import CHATML, make_spec
 
+POOL = WorkPool("prompt", WorkSettings())
+"""Encodes the long texts of all tests."""
+
 
 class TextAndTables:
     """Intake without models: text and tables for real, nothing else."""
@@ -65,7 +68,7 @@ class TextAndTables:
 def served_by(engine: Engine, name: str = "talking") -> ServedModel:
     """A served model with a small tokenizer and a plain template."""
     tokenizer, template = ModelTokenizer(make_spec()), ChatTemplate(CHATML, {})
-    return ServedModel(name, engine, tokenizer, template, f"engine.{name}.max_model_tokens", PromptSettings())
+    return ServedModel(name, engine, tokenizer, template, f"engine.{name}.max_model_tokens", PromptSettings(), POOL)
 
 
 class Recorder(SilentObserver):
@@ -136,7 +139,7 @@ async def edge(
     runner = TurnRunner(
         served=served, intake=intake, opening=opening, observer=recorder, settings=settings, clock=clock
     )
-    server = RpcServer(rpc or RpcSettings(port=0), runner, ApiKeyIdentifier(credentials or CredentialSettings()))
+    server = RpcServer(rpc or RpcSettings(port=0), runner, ApiKeyIdentifier(credentials or CredentialSettings()), clock)
     await server.start()
     await server.set_serving(True)
     async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}", options=options) as channel:

@@ -32,8 +32,11 @@ def steps() -> Iterator[pb.ConverseRequest]:
     yield pb.ConverseRequest(text=pb.TextChunk(text="Hello", last=True))
 
 
-def test_d5_d8_sigterm_finishes_live_streams_and_takes_nothing_new(gateway: RunningGateway) -> None:
-    """D5, D8: not ready but alive while the stream ends; a new turn is told UNAVAILABLE; the process ends with 0."""
+def test_sigterm_finishes_live_streams_and_takes_nothing_new(gateway: RunningGateway) -> None:
+    """Not ready but alive while the stream ends; a new turn is told UNAVAILABLE; the process ends with 0.
+
+    Reported as smg PR#1172, vllm-project/router#252.
+    """
     with grpc.insecure_channel(gateway.target) as channel:
         stub = TurnServiceStub(channel)
         replies = stub.Converse(steps(), timeout=60)
@@ -64,8 +67,8 @@ for reply in turn_pb2_grpc.TurnServiceStub(channel).Converse(iter(steps)):
 """
 
 
-def test_c2_killed_client_frees_the_engine(gateway: RunningGateway) -> None:
-    """C2: SIGKILL leaves no goodbye from the client itself, only from its kernel."""
+def test_killed_client_frees_the_engine(gateway: RunningGateway) -> None:
+    """SIGKILL leaves no goodbye from the client itself, only from its kernel (vllm#10806)."""
     client = subprocess.Popen([sys.executable, "-c", CLIENT, gateway.target], stdout=subprocess.PIPE)
     assert client.stdout is not None
     while client.stdout.readline().strip() != b"delta":

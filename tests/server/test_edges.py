@@ -37,7 +37,7 @@ async def read_until(call: Any, kind: str) -> None:
 
 
 async def test_sequence_has_no_gap_and_usage_is_counted() -> None:
-    """A client can tell that it lost nothing; A2: the ledger is the sum of what turns were told."""
+    """A client can tell that it lost nothing; the ledger is the sum of what turns were told."""
     async with edge() as server:
         replies = [reply async for reply in server.stub.Converse(iter(turn("Hello there")))]
         assert [reply.sequence for reply in replies] == list(range(1, len(replies) + 1))
@@ -47,8 +47,8 @@ async def test_sequence_has_no_gap_and_usage_is_counted() -> None:
         assert (usage.input_tokens, usage.output_tokens) == (len(server.engine.prompts[0]), 4)
 
 
-async def test_d1_deadline_reaches_the_engine() -> None:
-    """D1: what nobody waits for is not computed."""
+async def test_deadline_reaches_the_engine() -> None:
+    """What nobody waits for is not computed (triton#6920)."""
     async with edge() as server:
         server.engine.may_talk.clear()
         failure = await failure_of(server.stub.Converse(iter(turn("Hello")), timeout=2))
@@ -57,8 +57,8 @@ async def test_d1_deadline_reaches_the_engine() -> None:
         assert server.engine.closed
 
 
-async def test_d4_pings_during_a_long_silence_are_welcome() -> None:
-    """D4: a client that keeps its connection alive through a silent call is not told to go away."""
+async def test_pings_during_a_long_silence_are_welcome() -> None:
+    """A client that keeps its connection alive through a silent call is not told to go away (smg PR#648)."""
     options = (("grpc.keepalive_time_ms", 100), ("grpc.http2.max_pings_without_data", 0))
     rpc = RpcSettings(port=0, min_client_ping_seconds=0.05)
     async with edge(rpc=rpc, options=options) as server:
@@ -70,8 +70,8 @@ async def test_d4_pings_during_a_long_silence_are_welcome() -> None:
         await read_until(call, "finished")
 
 
-async def test_d10_health_is_the_standard_one() -> None:
-    """D8, D10: Check and Watch follow the server; an unknown service is NOT_FOUND."""
+async def test_health_is_the_standard_one() -> None:
+    """Check and Watch follow the server; an unknown service is NOT_FOUND (vllm-project/router#252, vllm PR#33105)."""
     async with edge() as server:
         stub = health_pb2_grpc.HealthStub(server.channel)
         request = health_pb2.HealthCheckRequest(service=SERVICE_NAME)
@@ -86,8 +86,8 @@ async def test_d10_health_is_the_standard_one() -> None:
         assert failure.value.code() is grpc.StatusCode.NOT_FOUND
 
 
-async def test_d11_health_answers_while_the_pools_are_full() -> None:
-    """D11: heavy work is not on the event loop, so the answer comes before the work ends."""
+async def test_health_answers_while_the_pools_are_full() -> None:
+    """Heavy work is not on the event loop, so the answer comes before the work ends (jina PR#5407)."""
     async with edge() as server:
         is_over = threading.Event()
         work = asyncio.create_task(server.intake.pool.run(is_over.wait, 30))
@@ -98,8 +98,8 @@ async def test_d11_health_answers_while_the_pools_are_full() -> None:
         await work
 
 
-async def test_d5_drain_refuses_new_turns_by_name() -> None:
-    """D5: the refusal says that another server will do."""
+async def test_drain_refuses_new_turns_by_name() -> None:
+    """The refusal says that another server will do (smg PR#1172)."""
     async with edge() as server:
         server.admission.drain()
         failure = await failure_of(server.stub.Converse(iter(turn("Hello"))))
@@ -134,8 +134,8 @@ async def test_ceiling_over_the_engines_length_ends_there() -> None:
             assert finished.usage.input_tokens + finished.usage.output_tokens == 100
 
 
-async def test_b6_upload_far_over_the_message_limit_works_in_chunks() -> None:
-    """B6: ten megabytes, 64 KiB at a time."""
+async def test_upload_far_over_the_message_limit_works_in_chunks() -> None:
+    """Ten megabytes, 64 KiB at a time (triton#4972)."""
     data = csv(100_000)
     chunks = [data[start : start + 65536] for start in range(0, len(data), 65536)]
     steps = [setup(), *(table(chunk, last=chunk is chunks[-1]) for chunk in chunks), END]
@@ -155,8 +155,8 @@ async def test_b6_upload_far_over_the_message_limit_works_in_chunks() -> None:
     ],
     ids=["over the message limit", "over the chunk limit", "over the text limit", "in bytes", "too many parts"],
 )
-async def test_b7_too_much_is_exhausted(steps: list[pb.ConverseRequest], reason: str, limit: str) -> None:
-    """B7: refused before it is parsed where it can be, and by the limit's name."""
+async def test_too_much_is_exhausted(steps: list[pb.ConverseRequest], reason: str, limit: str) -> None:
+    """Refused before it is parsed where it can be, and by the limit's name (TensorRT-LLM PR#13519)."""
     async with edge() as server:
         failure = await failure_of(server.stub.Converse(iter(steps)))
         assert (failure.code, failure.reason) == (EXHAUSTED, reason)
@@ -180,10 +180,11 @@ async def test_b7_too_much_is_exhausted(steps: list[pb.ConverseRequest], reason:
         ([setup(instructions="x" * 5000), END], "BAD_REQUEST", "instructions"),
     ],
 )
-async def test_m8_v4_v6_wrong_steps_are_named_and_harm_nobody(
-    steps: list[pb.ConverseRequest], reason: str, named: str
-) -> None:
-    """M4, M8, V4, V6: a well-formed status with its details, and the channel goes on."""
+async def test_wrong_steps_are_named_and_harm_nobody(steps: list[pb.ConverseRequest], reason: str, named: str) -> None:
+    """A well-formed status with its details, and the channel goes on.
+
+    Reported as smg PR#1682, agentgateway PR#1348, vllm PR#55451, vllm#51467.
+    """
     async with edge() as server:
         failure = await failure_of(server.stub.Converse(iter(steps)))
         assert (failure.code, failure.reason) == (INVALID, reason)
@@ -210,15 +211,15 @@ async def test_silent_sender_is_timed_out() -> None:
 
 
 async def test_stalled_engine_is_timed_out() -> None:
-    """D15, M10: a stream that makes no token reaches its caller as an error."""
+    """A stream that makes no token reaches its caller as an error (tensorzero#6328, dynamo PR#5263)."""
     async with edge(settings=TurnSettings(answer=AnswerSettings(stall_seconds=0.1))) as server:
         server.engine.may_talk.clear()
         failure = await failure_of(server.stub.Converse(iter(turn("Hello"))))
         assert failure.metadata["limit"] == "turn.answer.stall_seconds"
 
 
-async def test_m3_failure_before_the_first_token_is_tried_again() -> None:
-    """M3, A11: the second attempt gets the same prompt, and the turn is booked once."""
+async def test_failure_before_the_first_token_is_tried_again() -> None:
+    """The second attempt gets the same prompt, and the turn is booked once (litellm#6957, smg PR#2016)."""
     async with edge(FailingEngine(failures=1)) as server:
         replies = [reply async for reply in server.stub.Converse(iter(turn("Hello")))]
         assert replies[-1].WhichOneof("event") == "finished"
@@ -226,7 +227,7 @@ async def test_m3_failure_before_the_first_token_is_tried_again() -> None:
         assert server.meter.totals("local").input_tokens == len(server.engine.prompts[0])
 
 
-async def test_m3_failure_on_every_attempt_says_when_to_retry() -> None:
+async def test_failure_on_every_attempt_says_when_to_retry() -> None:
     """No token was made, so another try is safe."""
     async with edge(FailingEngine(failures=9)) as server:
         failure = await failure_of(server.stub.Converse(iter(turn("Hello"))))
@@ -234,8 +235,8 @@ async def test_m3_failure_on_every_attempt_says_when_to_retry() -> None:
         assert failure.retry_after_seconds is not None
 
 
-async def test_m1_m10_failure_after_a_token_is_not_tried_again() -> None:
-    """M1, M10: a second try would repeat text."""
+async def test_failure_after_a_token_is_not_tried_again() -> None:
+    """A second try would repeat text (litellm PR#32835, dynamo PR#5263)."""
     async with edge(FailingEngine(is_after_token=True)) as server:
         failure = await failure_of(server.stub.Converse(iter(turn("Hello"))))
         assert (failure.code, failure.reason) == (grpc.StatusCode.ABORTED, "ENGINE_BROKEN")
@@ -255,8 +256,8 @@ async def test_refusal_names_its_decision_and_keeps_input_from_the_engine(stage:
 
 
 @pytest.mark.parametrize("reason", list(NoVerdict))
-async def test_p3_no_verdict_is_a_refusal_with_its_reason(reason: NoVerdict) -> None:
-    """P3: down, slow, undefined and odd are told apart, and none of them lets a turn through."""
+async def test_no_verdict_is_a_refusal_with_its_reason(reason: NoVerdict) -> None:
+    """Down, slow, undefined and odd are told apart, and none of them lets a turn through (opa#2732)."""
     async with edge(judge=BrokenJudge(reason)) as server:
         failure = await failure_of(server.stub.Converse(iter(turn("Hello"))))
         assert (failure.code, failure.reason) == (grpc.StatusCode.UNAVAILABLE, reason.value)
@@ -264,8 +265,11 @@ async def test_p3_no_verdict_is_a_refusal_with_its_reason(reason: NoVerdict) -> 
         assert server.engine.requests == []
 
 
-async def test_a5_obligations_are_kept() -> None:
-    """A5, A8: modalities, prompt and answer ceilings and rates, as the verdict said; what is left goes down."""
+async def test_obligations_are_kept() -> None:
+    """Modalities, prompt and answer ceilings and rates, as the verdict said; what is left goes down.
+
+    Reported as litellm#27381, aigw#1754.
+    """
     obligations = Obligations(max_output_tokens=2, turns_per_minute=2, tokens_per_minute=10**6, modalities=("text",))
     async with edge(judge=AllowingJudge(obligations)) as server:
         replies = [reply async for reply in server.stub.Converse(iter(turn("Hello")))]
@@ -282,8 +286,8 @@ async def test_a5_obligations_are_kept() -> None:
         assert failure.metadata["limit"] == "obligations.max_input_tokens"
 
 
-async def test_p12_garbage_credentials_are_refused_even_on_loopback() -> None:
-    """P12, P14: a wrong key is never taken for none, and a tenant header for nothing."""
+async def test_garbage_credentials_are_refused_even_on_loopback() -> None:
+    """A wrong key is never taken for none, and a tenant header for nothing (aigw PR#2053)."""
     async with edge() as server:
         call = server.stub.Converse(iter(turn("Hello")), metadata=(("authorization", "Bearer nonsense"),))
         failure = await failure_of(call)
@@ -295,15 +299,15 @@ async def test_p12_garbage_credentials_are_refused_even_on_loopback() -> None:
 
 
 async def test_normalize_errors_have_their_details_too() -> None:
-    """M8: a unary answer's error is no poorer."""
+    """A unary answer's error is no poorer (agentgateway PR#1348)."""
     async with edge() as server:
         with pytest.raises(grpc.aio.AioRpcError) as failure:
             await server.stub.Normalize(iter([pb.NormalizeRequest()]))
         assert failure_from(failure.value).reason == "BAD_REQUEST"
 
 
-async def test_t1_callers_trace_goes_on_to_the_engine() -> None:
-    """T1: one trace id from client to engine, not a new root here."""
+async def test_callers_trace_goes_on_to_the_engine() -> None:
+    """One trace id from client to engine, not a new root here (openllmetry#2291)."""
     trace_id = "4bf92f3577b34da6a3ce929d0e0e4736"
     telemetry = Telemetry(TelemetrySettings(), CollectorRegistry())
     async with edge(observer=telemetry) as server:

@@ -20,7 +20,7 @@ from headworks.server.engine.vllm_local import VllmEngine
 from headworks.server.settings import Settings
 
 ROOT = Path(__file__).parents[2]
-NAMING = frozenset({"Bound", "TooLarge", "TooMany", "TurnTimedOut", "next_step"})
+NAMING = frozenset({"Bound", "TooLarge", "TooMany", "TurnLimit", "TurnTimedOut", "next_step"})
 """Calls that take a limit's name."""
 ALLOWS = re.compile(r"((?:\w+\.)+\w+) allows ")
 CALLERS_OWN = "deadline"

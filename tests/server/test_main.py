@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from headworks.intake.models.store import ModelStore
-from headworks.server.main import Gateway
+from headworks.server.main.gateway import Gateway
 from headworks.server.settings import load
 
 

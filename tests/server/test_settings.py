@@ -187,8 +187,8 @@ def test_schema_is_not_shown_off_loopback_unless_asked_for(host: str, set_to: bo
     assert load(overrides=overrides, environment={}).graphql.allow_introspection is is_allowed
 
 
-def test_p13_secrets_are_masked(tmp_path: Path) -> None:
-    """P13: printed settings hold no credential, not even a digest."""
+def test_secrets_are_masked(tmp_path: Path) -> None:
+    """Printed settings hold no credential, not even a digest (aigw PR#2508)."""
     text = (
         f"[policy.opa]\ntoken = 'sesame'\n"
         f"[[policy.credentials.keys]]\ndigest = '{DIGEST}'\ntenant = 't'\nsubject = 's'\n"

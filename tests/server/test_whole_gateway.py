@@ -66,7 +66,7 @@ def demo_turn() -> Iterator[pb.ConverseRequest]:
 
 
 def test_demo_turn_is_heard_seen_read_and_answered(stub: TurnServiceStub, store: ModelStore) -> None:
-    """The one story that everything hangs on; A3: tokens are counted as the tokenizer counts them."""
+    """The one story that everything hangs on; tokens are counted as the tokenizer counts them."""
     replies = list(stub.Converse(demo_turn(), timeout=120))
     assert [reply.sequence for reply in replies] == list(range(1, len(replies) + 1))
     by_kind = {reply.WhichOneof("event"): reply for reply in replies}
@@ -106,8 +106,8 @@ def test_normalize_returns_spans_with_their_origins(stub: TurnServiceStub) -> No
     assert response.prompt_tokens > sum(len(span.token_ids) for span in response.spans)
 
 
-def test_c1_cancel_reaches_the_real_engine(gateway: RunningGateway, stub: TurnServiceStub) -> None:
-    """C1: after the client leaves mid-answer nothing runs on; A1: what it used is booked."""
+def test_cancel_reaches_the_real_engine(gateway: RunningGateway, stub: TurnServiceStub) -> None:
+    """After the client leaves mid-answer nothing runs on; what it used is booked (vllm#54947)."""
     before = gateway.gauge('headworks_tokens_total{direction="output"}')
     call = stub.Converse(iter([setup(1500), text("Write a very long story about a river.")]), timeout=120)
     for reply in call:
@@ -135,10 +135,10 @@ BAD = [
 
 
 @pytest.mark.parametrize(("kind", "data", "named"), BAD)
-def test_v4_v6_bad_media_names_its_fault_and_harms_nobody(
+def test_bad_media_names_its_fault_and_harms_nobody(
     gateway: RunningGateway, stub: TurnServiceStub, kind: str, data: bytes, named: str
 ) -> None:
-    """V4, V6: the next turn on the same channel works, and nothing is left of the bad one."""
+    """The next turn on the same channel works, and nothing is left of the bad one (vllm PR#55451, vllm#51467)."""
     with pytest.raises(grpc.RpcError) as failure:
         list(stub.Converse(iter([setup(), media(kind, data)]), timeout=60))
     assert failure.value.code() is grpc.StatusCode.INVALID_ARGUMENT

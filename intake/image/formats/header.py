@@ -8,9 +8,12 @@ from headworks.intake.errors import BadMedia
 from headworks.intake.image.formats import jpeg, png, webp
 from headworks.intake.image.formats.plain_file import Damaged, PlainFile
 
+HEAD_BYTES = 12
+"""All three formats are told by their first 12 bytes: WebP's name ends there."""
+
 
 class PictureFormat(StrEnum):
-    """What pictures are read; also Pillow's format names in lower case."""
+    """The formats that are read; the values are Pillow's names in lower case."""
 
     PNG = "png"
     JPEG = "jpeg"
@@ -19,7 +22,7 @@ class PictureFormat(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PictureHeader:
-    """Before EXIF rotation."""
+    """What a file claims about its picture, which Exif may ask to be turned."""
 
     format: PictureFormat
     width: int
@@ -42,12 +45,12 @@ _CONTAINERS: dict[PictureFormat, _Container] = {
 
 
 def tell_format(head: bytes, part: int) -> PictureFormat | None:
-    """The format by its magic bytes; None while fewer than 12 bytes are there.
+    """Return the format by its magic bytes; None while there are fewer than `HEAD_BYTES`.
 
     Raises:
         BadMedia: none of the three.
     """
-    if len(head) < 12:
+    if len(head) < HEAD_BYTES:
         return None
     if head.startswith(png.SIGNATURE):
         return PictureFormat.PNG

@@ -3,10 +3,13 @@
 import io
 import struct
 import zlib
+from importlib import resources
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
+RECEIPT = (resources.files("headworks.server.cli.demo") / "receipt.png").read_bytes()
+"""The demo's picture, of six lines."""
 PNG = b"\x89PNG\r\n\x1a\n"
 
 

@@ -1,5 +1,11 @@
 """Bytes to pixels."""
 
+import struct
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,7 +16,7 @@ from headworks.intake.errors import BadMedia, TooLarge
 from headworks.intake.image.formats.header import PictureFormat, read_header
 from headworks.intake.image.picture import decode
 from headworks.intake.image.settings import ImageSettings
-from tests.intake.image.pictures import PNG, draw, encode, png_that_claims
+from tests.intake.image.pictures import PNG, chunk, draw, encode, png_that_claims
 
 WIDE = draw(["Hello"], (120, 60))
 GOOD = {
@@ -42,7 +48,7 @@ def test_header_says_what_pillow_sees(name: str) -> None:
     ],
 )
 def test_huge_raster_is_refused_from_its_header(data: bytes) -> None:
-    """V1: a small file that claims a huge raster costs nothing."""
+    """A small file that claims a huge raster costs nothing (vllm PR#47010)."""
     with pytest.raises(TooLarge, match=r"intake\.image\.max_pixels allows 40000000"):
         decode(data, 1, ImageSettings())
 
@@ -100,7 +106,7 @@ BAD = {
 
 @pytest.mark.parametrize("case", BAD)
 def test_bad_picture_names_the_fault(case: str) -> None:
-    """V4: whatever the bytes are, the sender gets a sentence."""
+    """Whatever the bytes are, the sender gets a sentence (vllm PR#55451)."""
     data, sentence = BAD[case]
     with pytest.raises(BadMedia, match=f"image 2: .*{sentence}"):
         decode(data, 2, ImageSettings())
@@ -109,7 +115,7 @@ def test_bad_picture_names_the_fault(case: str) -> None:
 @settings(deadline=None)
 @given(data=st.data())
 def test_any_damage_is_a_listed_error_or_a_picture(data: st.DataObject) -> None:
-    """V4: no changed byte gives another error."""
+    """No changed byte gives another error (vllm PR#55451)."""
     whole = bytearray(data.draw(st.sampled_from(list(GOOD.values()))))
     for _ in range(data.draw(st.integers(1, 4))):
         whole[data.draw(st.integers(0, min(len(whole) - 1, 400)))] = data.draw(st.integers(0, 255))
@@ -118,3 +124,29 @@ def test_any_damage_is_a_listed_error_or_a_picture(data: st.DataObject) -> None:
     except (BadMedia, TooLarge):
         return
     assert picture.pixels.shape[0] * picture.pixels.shape[1] <= 200_000
+
+
+CHILD = """
+import resource, sys
+from headworks.intake.image.picture import decode
+from headworks.intake.image.settings import ImageSettings
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+data, before = open(sys.argv[1], "rb").read(), peak()
+decode(data, 1, ImageSettings())
+print(peak() - before)
+"""
+
+
+def test_large_transparent_picture_costs_a_few_bytes_per_pixel(tmp_path: Path) -> None:
+    """Each step from file to RGB made a copy of all pixels. In bands, 8 bytes per pixel were seen."""
+    side = 6300
+    rows = zlib.compressobj(1)
+    body = b"".join(rows.compress(bytes(1 + 4 * side)) for _ in range(side)) + rows.flush()
+    header = struct.pack(">IIBBBBB", side, side, 8, 6, 0, 0, 0)
+    path = tmp_path / "large.png"
+    path.write_bytes(PNG + chunk(b"IHDR", header) + chunk(b"IDAT", body) + chunk(b"IEND", b""))
+    done = subprocess.run([sys.executable, "-c", CHILD, str(path)], check=True, capture_output=True, text=True)
+    assert int(done.stdout) / side**2 < 14

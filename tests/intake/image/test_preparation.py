@@ -50,7 +50,7 @@ def test_prepared_picture_equals_open_clips(picture: str, resize: str, interpola
 @pytest.mark.parametrize("resize", Resize)
 @pytest.mark.parametrize("size", [(1, 1), (1, 3_000_000), (3_000_000, 1)])
 def test_slim_pictures_stay_small(size: tuple[int, int], resize: Resize) -> None:
-    """V1: a slim picture must not be blown up before it is cropped; this one would have 2 TB."""
+    """A slim picture must not be blown up before it is cropped; this one would have 2 TB (vllm PR#47010)."""
     how = parse_preprocessing(json.dumps({**RAW, "size": 512, "resize": resize}))
     assert prepare(np.zeros((*size, 3), np.uint8), how).shape == (1, 3, 512, 512)
 

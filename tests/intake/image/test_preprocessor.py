@@ -18,8 +18,7 @@ from headworks.intake.models.store import ModelStore
 from headworks.intake.onnx.settings import OnnxSettings
 from headworks.intake.span import ImageOrigin
 from headworks.intake.work import WorkPool, WorkSettings
-from tests.intake.image.pictures import draw, encode, png_that_claims
-from tests.intake.image.test_ocr import RECEIPT
+from tests.intake.image.pictures import RECEIPT, draw, encode, png_that_claims
 
 LABELS = (
     Label("content", "receipt", 0.9),
@@ -109,7 +108,7 @@ async def test_picture_becomes_lines_and_labels(ocr: OcrModel, pool: WorkPool) -
 
 @pytest.mark.models
 async def test_pictures_at_once_do_not_mix(ocr: OcrModel) -> None:
-    """V15: threads share one model, each caller gets its own words."""
+    """Threads share one model, each caller gets its own words (pipecat#1602)."""
     pool = WorkPool("image", WorkSettings(threads=3))
     words = ["alpha one", "bravo two", "delta four"]
     pictures = [encode(draw([word], (240, 80)), "PNG") for word in words]
@@ -123,7 +122,7 @@ async def test_pictures_at_once_do_not_mix(ocr: OcrModel) -> None:
 
 @pytest.mark.models
 async def test_bad_pictures_do_not_harm_the_next(ocr: OcrModel, pool: WorkPool) -> None:
-    """V4, V6: faults are told early, and the pool works on."""
+    """Faults are told early, and the pool works on (vllm PR#55451, vllm#51467)."""
     models = ImageModels(ocr, None)
     with pytest.raises(BadMedia, match="not a PNG, JPEG or WebP") as caught:
         await see(b"GIF89a" + bytes(10_000), models, pool)

@@ -12,8 +12,8 @@ from headworks.intake.errors import ModelMissing
 from headworks.intake.models.store import ModelKind, ModelStore
 from headworks.intake.prompt.decoder import TextDecoder
 from headworks.intake.prompt.tokenizer import IncrementalTokenizer, ModelTokenizer
-from tests.fakes.tokenizers import PRE_TOKENIZERS, make_spec
-from tests.strategies import cut_texts, texts
+from tests.fakes.tokenizers import PRE_TOKENIZERS, CountingTokenizer, make_spec
+from tests.strategies import TRICKY_TEXTS, cut_texts, texts
 
 SPECS = {family: make_spec(family) for family in PRE_TOKENIZERS}
 TOKENIZERS = {family: ModelTokenizer(spec) for family, spec in SPECS.items()}
@@ -60,22 +60,42 @@ def test_known_families_stream_and_others_wait() -> None:
     assert STREAMING == ["gpt2", "smollm", "llama3", "qwen", "o200k"]
 
 
+@pytest.mark.parametrize(
+    ("first", "second"), [(" we'l", "l"), ("how THEY'L", "L"), ("we'l", "l!"), ("I'", "d"), ("it'", "s s")]
+)
+@pytest.mark.parametrize("family", STREAMING)
+def test_contraction_cut_in_two_is_one_word(family: str, first: str, second: str) -> None:
+    """The o200k family takes "'ll" into the word before it: after "'l" that word is not over yet."""
+    tokenizer = TOKENIZERS[family]
+    assert flat(feed_all(tokenizer, [first, second])) == tokenizer.encode_plain(first + second)
+
+
+@pytest.mark.parametrize("family", STREAMING)
+@given(words=st.lists(st.sampled_from(["\x04", "!", " ", "a", "'l", "l", "\n", "1"]), max_size=12).map("".join))
+def test_characters_without_a_token_do_not_move_the_others(family: str, words: str) -> None:
+    """SmolLM2's vocabulary lacks 21 bytes; its tokenizer drops them without a word."""
+    tokenizer = ModelTokenizer(SPECS[family].replace('"\\u0104":', '"never":'))
+    assert tokenizer.encode_plain("\x04") == ()
+    assert flat(feed_all(tokenizer, list(words))) == tokenizer.encode_plain(words)
+
+
 @pytest.mark.parametrize("text", ["a" * 60_000, "/\n" * 30_000, " " * 60_000, "\u0301" * 60_000, "word " * 12_000])
 def test_many_small_feeds_look_at_few_characters(text: str) -> None:
     """A peer that sends byte by byte, or one endless word, must not make the work quadratic."""
     tokenizer = CountingTokenizer(SPECS["o200k"])
-    assert flat(feed_all(tokenizer, list(text))) == tokenizer.encode_plain(text)
-    assert tokenizer.characters_cut < 20 * len(text)
+    assert flat(feed_all(tokenizer, list(text))) == TOKENIZERS["o200k"].encode_plain(text)
+    assert tokenizer.characters < 20 * len(text)
 
 
-class CountingTokenizer(ModelTokenizer):
-    """Counts the characters that were pre-tokenised."""
-
-    characters_cut = 0
-
-    def pretoken_ends(self, normal: str) -> list[int]:
-        self.characters_cut += len(normal)
-        return super().pretoken_ends(normal)
+@given(before=texts, unit=st.sampled_from(TRICKY_TEXTS), count=st.integers(1, 400))
+def test_fewest_tokens_are_never_more_than_came(before: str, unit: str, count: int) -> None:
+    """A prompt is refused by this number before it is encoded, so it must not be too high."""
+    for family in STREAMING:
+        stream = IncrementalTokenizer(TOKENIZERS[family])
+        given_ids = stream.feed(before)
+        fewest = stream.fewest_tokens(count * len(unit))
+        rest = stream.feed(unit * count) + stream.finish()
+        assert fewest <= len(rest), (family, given_ids)
 
 
 @pytest.mark.parametrize("family", PRE_TOKENIZERS)

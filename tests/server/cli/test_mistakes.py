@@ -12,7 +12,8 @@ import pytest
 
 from headworks.server.cli.app import run
 from headworks.server.cli.checks import Check, State, _flat
-from headworks.server.cli.inputs import MAX_TEXT_BYTES, TextPart, chunks
+from headworks.server.cli.inputs import TextPart, chunks
+from headworks.server.client.contract import MAX_TEXT_BYTES
 from tests.server.cli.conftest import write_wav
 
 

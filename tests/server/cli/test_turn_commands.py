@@ -7,6 +7,7 @@ import signal
 from collections.abc import Sequence
 from pathlib import Path
 
+import grpc
 import pytest
 
 from headworks.intake.errors import BadMedia, TooLarge
@@ -16,6 +17,7 @@ from headworks.server.cli.turn_commands import demo_parts
 from headworks.server.flow.errors import Draining, TooMany
 from headworks.server.turn.errors import TurnRefused, UnknownModel
 from headworks.server.turn.steps import Accepted, Delta
+from headworks.v1.turn_pb2_grpc import add_TurnServiceServicer_to_server
 from tests.server.cli.conftest import Serve, command, start_command, write_wav
 from tests.server.cli.scripted import EVENTS, FINISHED, JUDGEMENT, TURN_ID, ScriptedTurns
 
@@ -146,6 +148,21 @@ async def test_a_failed_turn_is_one_sentence(serve: Serve, error: Exception, wor
     assert len(ended.error.splitlines()) == 1
     for word in words:
         assert word in ended.error
+
+
+async def test_a_server_that_goes_away_is_not_one_that_never_was() -> None:
+    """Whoever has read half an answer knows that a server was there."""
+    server = grpc.aio.server()
+    add_TurnServiceServicer_to_server(ScriptedTurns((EVENTS[0], Delta("We", (1,)), asyncio.Event())), server)
+    target = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
+    await server.start()
+    process = await start_command(("ask", "hi", "--json", "--target", target))
+    assert process.stdout is not None
+    while b"delta" not in await process.stdout.readline():
+        assert process.returncode is None
+    await server.stop(0)
+    _, error = await process.communicate()
+    assert (process.returncode, error.decode()) == (1, f"The connection to {target} broke off; try again.\n")
 
 
 async def test_ctrl_c_cancels_the_turn(serve: Serve) -> None:

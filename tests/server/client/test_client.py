@@ -102,7 +102,7 @@ async def test_an_error_of_the_input_cancels_the_turn(client: HeadworksClient, t
 
 
 async def test_closing_the_events_cancels_the_turn(client: HeadworksClient, turns: ScriptedTurns) -> None:
-    """C1: whoever stops reading stops the answer, and the input with it."""
+    """Whoever stops reading stops the answer, and the input with it (vllm#54947)."""
     turns.scenes = (*EVENTS[:6], asyncio.Event())
     is_closed = asyncio.Event()
     more = asyncio.Event()

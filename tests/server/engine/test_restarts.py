@@ -15,7 +15,7 @@ from google.rpc.status_pb2 import Status
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from headworks.intake.models.store import ModelStore
-from headworks.server.main import ExitCode
+from headworks.server.main.gateway import ExitCode
 from headworks.v1 import turn_pb2 as pb
 from headworks.v1.turn_pb2_grpc import TurnServiceStub
 from tests.server.running import START_SECONDS, RunningGateway, running_gateway

@@ -140,3 +140,28 @@ async def test_drain_refuses_new_turns_ends_silent_ones_and_waits_for_running_on
     done.set()
     await asyncio.wait_for(idle, 1)
     assert running.done()
+
+
+async def test_a_permit_that_comes_back_as_a_waiter_is_cancelled_is_not_lost() -> None:
+    """The waiter is still in line then, with a future that nobody may fulfil any more."""
+    flow, done = admission(max_turns=1), asyncio.Event()
+    first, second = (asyncio.create_task(hold(flow, done)) for _ in range(2))
+    await passes()
+    done.set()
+    second.cancel()
+    await passes()
+    assert first.exception() is None
+    assert (flow.held, flow.waiting) == (0, 0)
+
+
+async def test_a_tenants_bound_on_silence_holds_from_every_host() -> None:
+    """A host that meets its own bound must not hide that the tenant has met its."""
+    flow, never = admission(max_tenant_silent_calls=2, max_peer_silent_calls=2), asyncio.Event()
+    who = [("a", "q"), ("a", "q"), ("b", "p"), ("b", "p"), ("a", "p")]
+    silent = [asyncio.create_task(stay(flow, never, *each)) for each in who]
+    await passes()
+    kept = [each for each, task in zip(who, silent, strict=True) if not task.done()]
+    assert kept == [("a", "q"), ("b", "p"), ("a", "p")]
+    for task in silent:
+        task.cancel()
+    await asyncio.wait(silent)

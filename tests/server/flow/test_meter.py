@@ -96,3 +96,37 @@ def test_meter_keeps_a_bounded_number_of_tenants() -> None:
     for tenant in ("a", "b", "c"):
         spend(meter, tenant, Obligations(), 1, 0)
     assert (meter.totals("c").input_tokens, meter.totals("a").input_tokens) == (1, 0)
+
+
+@pytest.mark.parametrize("per_minute", [3, 7, 49])
+def test_whoever_waits_as_told_is_let_in(per_minute: int) -> None:
+    """Sums of fractions fall short by a hair, and a wait of no time at all would be told again."""
+    clock = HandClock()
+    clock.time = 12345.678
+    meter, obligations = Meter(10, clock), Obligations(turns_per_minute=per_minute)
+    for _ in range(100):
+        try:
+            meter.admit("a", obligations)
+        except TooMany as refusal:
+            clock.time += refusal.retry_after_seconds
+            meter.admit("a", obligations)
+        clock.time += 0.1
+
+
+def test_a_long_turn_is_charged_against_the_minute_that_is_now() -> None:
+    """What refilled while it ran is the tenant's again."""
+    clock = HandClock()
+    meter, obligations = Meter(10, clock), Obligations(tokens_per_minute=400)
+    with meter.reserve("a", obligations, 10) as spending:
+        for _ in range(10):
+            spending.charge_input(300)
+            clock.time += 60
+
+
+def test_a_tenant_whose_turn_runs_is_not_forgotten() -> None:
+    """Its tokens would be booked on a line that nobody reads."""
+    meter, obligations = Meter(1, HandClock()), Obligations(tokens_per_minute=400)
+    with meter.reserve("a", obligations, 300) as spending:
+        meter.admit("b", obligations)
+        spending.charge_input(5)
+    assert meter.totals("a").input_tokens == 5

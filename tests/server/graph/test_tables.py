@@ -5,7 +5,7 @@ from contextlib import aclosing, asynccontextmanager
 
 import pytest
 
-from headworks.graphql.table.port import RowsFault
+from headworks.graphql.ports.tables import RowsFault
 from headworks.intake.errors import BadMedia, IntakeError, TooLarge
 from headworks.intake.finding import Read
 from headworks.intake.span import Modality

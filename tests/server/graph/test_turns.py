@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from headworks.graphql.turn.port import Failed, Finished, Refused, TurnRequest
+from headworks.graphql.ports.turns import Failed, Finished, Refused, TurnRequest
 from headworks.policy.identity.caller import AuthenticatedBy, Caller
 from headworks.server.graph.turns import RunnerTurns
 from headworks.server.visit.visit import Visit

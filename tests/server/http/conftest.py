@@ -14,8 +14,8 @@ from prometheus_client import CollectorRegistry
 
 from headworks.graphql.execution import Graph
 from headworks.graphql.observer import GraphqlObserver
+from headworks.graphql.ports.turns import Turns
 from headworks.graphql.settings import GraphqlSettings
-from headworks.graphql.turn.port import Turns
 from headworks.policy.bundles.active import PolicyInForce
 from headworks.policy.bundles.bundle import Bundle
 from headworks.policy.bundles.sources import PolicySources

@@ -46,8 +46,11 @@ def only_span(collector: Collector) -> Span:
     return span
 
 
-async def test_t1_a_turn_is_a_span_of_its_callers_trace(collector: Collector) -> None:
-    """T1: one trace id from client to engine; the turn's span is the caller's child and the engine's parent."""
+async def test_a_turn_is_a_span_of_its_callers_trace(collector: Collector) -> None:
+    """One trace id from client to engine; the turn's span is the caller's child and the engine's parent.
+
+    Reported as openllmetry#2291.
+    """
     async with traced(collector, service_name="gateway-7") as server:
         replies = [reply async for reply in server.stub.Converse(iter(turn("Hello.")), metadata=TRACED)]
     span, usage = only_span(collector), replies[-1].finished.usage
@@ -109,8 +112,8 @@ ENDS = {
 
 
 @pytest.mark.parametrize("outcome", ENDS)
-async def test_c20_every_end_closes_its_span(collector: Collector, outcome: str) -> None:
-    """C20: refused, failed and cancelled turns are told apart, by the error's type, not its message."""
+async def test_every_end_closes_its_span(collector: Collector, outcome: str) -> None:
+    """Refused, failed and cancelled turns are told apart, by the error's type, not its message (vllm PR#38678)."""
     end, engine, judge, error = ENDS[outcome]
     async with traced(collector, engine(), judge()) as server:
         await end(server)

@@ -23,8 +23,8 @@ async def test_waiting_chunks_come_as_one() -> None:
     assert [chunk async for chunk in chunks] == []
 
 
-async def test_m3_prompt_can_be_read_again_from_its_beginning() -> None:
-    """M3: an engine that failed before its first token is fed the same prompt once more."""
+async def test_prompt_can_be_read_again_from_its_beginning() -> None:
+    """An engine that failed before its first token is fed the same prompt once more (litellm#6957)."""
     feed = PromptFeed()
     feed.put((1,))
     feed.put((2,), is_last=True)

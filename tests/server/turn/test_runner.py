@@ -12,12 +12,14 @@ from headworks.policy.errors import JudgeUnavailable, NoVerdict
 from headworks.policy.question import Stage
 from headworks.policy.verdict import Obligations
 from headworks.server.engine.errors import EngineBroken
+from headworks.server.flow.errors import TooMany
+from headworks.server.flow.settings import FlowSettings
 from headworks.server.turn.errors import BadRequest, OutOfOrder, TurnRefused, TurnTimedOut
 from headworks.server.turn.record import Outcome
-from headworks.server.turn.settings import AnswerSettings, TurnSettings
+from headworks.server.turn.settings import AnswerSettings, InputSettings, TurnSettings
 from headworks.server.turn.steps import Accepted, Chunk, Delta, EndOfInput, Finished, Found, Setup
 from tests.fakes.engines import FailingEngine, TalkingEngine
-from tests.fakes.judges import AllowingJudge, BrokenJudge, DenyingJudge
+from tests.fakes.judges import AllowingJudge, BrokenJudge, DenyingJudge, SilentJudge
 from tests.server.turn.turns import Turns, kept_open, passes, sent, speech, words
 
 STREAM = Setup(voice=VoiceForm(AudioEncoding.LINEAR16, 16_000, has_partials=True))
@@ -96,14 +98,21 @@ async def test_a_stalled_engine_and_a_long_turn_end_by_name() -> None:
 
 @pytest.mark.parametrize(
     ("deadline", "turned", "limit"),
-    [(None, 30.0, "turn.input.idle_seconds"), (20.0, 19.0, "deadline"), (2.0, 1.5, "deadline")],
-    ids=["no step for too long", "a deadline", "a short deadline"],
+    [
+        (None, 24.0, "turn.input.idle_seconds"),
+        (20.0, 19.0, "deadline"),
+        (2.0, 1.5, "deadline"),
+        (None, 24.5, "turn.max_seconds"),
+    ],
+    ids=["no step for too long", "a deadline", "a short deadline", "the server's own limit"],
 )
 async def test_what_was_heard_is_final_when_time_ends_the_turn(
     deadline: float | None, turned: float, limit: str
 ) -> None:
     """Speech that stops without silence or an end would otherwise be lost with the call."""
-    turns = Turns()
+    turns = Turns(
+        settings=TurnSettings(max_seconds=25.5, input=InputSettings(idle_seconds=24 if "idle" in limit else 30))
+    )
     speaking = asyncio.create_task(turns.converse(kept_open(STREAM, speech("he"), speech("llo")), deadline))
     await passes(lambda: len(turns.events) == 3)
     turns.clock.turn(turned)
@@ -124,6 +133,63 @@ async def test_a_cut_part_does_not_hide_that_time_ran_out() -> None:
     turns.clock.turn(30)
     with pytest.raises(TurnTimedOut, match="idle_seconds"):
         await sending
+
+
+async def test_a_cut_table_does_not_take_the_last_words_along() -> None:
+    """Both parts are open when time runs out; what is wrong with one must not end the other."""
+    turns = Turns()
+    steps = (STREAM, Chunk(Modality.IMAGE, b"half a picture", is_last=False), speech("hello"))
+    speaking = asyncio.create_task(turns.converse(kept_open(*steps)))
+    await passes(lambda: len(turns.events) >= 2)
+    turns.clock.turn(30)
+    with pytest.raises(TurnTimedOut):
+        await speaking
+    heard = [event.finding for event in turns.events if isinstance(event, Found) and isinstance(event.finding, Heard)]
+    assert [finding.transcript for finding in heard if finding.is_final] == ["hello"]
+
+
+@pytest.mark.parametrize("text", ["a" * 2000, "a " * 60], ids=["one word", "many words"])
+async def test_the_whole_prompt_is_held_to_the_ceiling_of_policy(text: str) -> None:
+    """A word is tokens only when it ends, and the template goes on after it."""
+    turns = Turns(judge=AllowingJudge(Obligations(max_input_tokens=60)))
+    with pytest.raises(TooLarge, match=r"obligations\.max_input_tokens"):
+        await turns.converse(sent(Setup(), words(text), EndOfInput()))
+    assert all(len(prompt) <= 60 for prompt in turns.engine.prompts)  # type: ignore[attr-defined]
+
+
+async def test_a_turn_that_ends_in_line_or_before_its_judge_has_its_times() -> None:
+    """Where a turn's time went is asked most of those that did not finish."""
+    turns = Turns(flow=FlowSettings(max_turns=1))
+    running = asyncio.create_task(turns.converse(kept_open(Setup(), words("a", is_last=False))))
+    await passes(lambda: turns.admission.held)
+    waiting = asyncio.create_task(turns.converse(sent(Setup(), words("a"), EndOfInput())))
+    await passes(lambda: turns.admission.waiting)
+    turns.clock.turn(5)
+    with pytest.raises(TooMany):
+        await waiting
+    assert turns.watcher.finished[0].timings.queue == 5
+    running.cancel()
+    await asyncio.wait([running])
+    judge = SilentJudge()
+    unjudged = Turns(judge=judge)
+    asking = asyncio.create_task(unjudged.converse(sent(Setup(), words("a"), EndOfInput())))
+    await judge.asked.wait()
+    unjudged.clock.turn(4)
+    asking.cancel()
+    await asyncio.wait([asking])
+    timings = unjudged.watcher.finished[0].timings
+    assert (timings.accept, timings.policy) == (4, 4)
+
+
+async def test_a_kind_that_is_not_allowed_waits_for_no_permit() -> None:
+    """It is refused whatever comes, so it need not stand in line."""
+    turns = Turns(judge=AllowingJudge(Obligations(modalities=("text",))), flow=FlowSettings(max_turns=1))
+    running = asyncio.create_task(turns.converse(kept_open(Setup(), words("a", is_last=False))))
+    await passes(lambda: turns.admission.held)
+    with pytest.raises(TurnRefused):
+        await turns.converse(sent(Setup(), Chunk(Modality.TABLE, b"", is_last=True)))
+    running.cancel()
+    await asyncio.wait([running])
 
 
 async def test_text_may_arrive_until_a_short_deadline() -> None:

@@ -1,10 +1,10 @@
 """Printed lines."""
 
-from importlib import resources
 from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image, ImageDraw, ImageFont
 
 from headworks.intake.errors import ModelMissing
 from headworks.intake.finding import TextLine
@@ -16,9 +16,7 @@ from headworks.intake.onnx.provider import ProviderChoice
 from headworks.intake.onnx.settings import CPU, OnnxSettings
 from headworks.intake.span import ImageOrigin
 from tests.intake.image.ocr.steps import NotingSteps
-from tests.intake.image.pictures import draw
-
-RECEIPT = (resources.files("headworks.server.cli.demo") / "receipt.png").read_bytes()
+from tests.intake.image.pictures import RECEIPT, draw
 
 
 @pytest.fixture(scope="module")
@@ -107,6 +105,27 @@ def test_printed_words_of_the_demo_picture_are_read(ocr: OcrModel) -> None:
 
 
 @pytest.mark.models
+def test_receipt_that_was_photographed_askew_keeps_its_prices(ocr: OcrModel) -> None:
+    """At the far end a price was a whole line lower than its item, and went to the next one."""
+    flat = decode(RECEIPT, 1, ImageSettings()).pixels
+    askew = Image.fromarray(flat).rotate(-6, expand=True, fillcolor="grey", resample=Image.Resampling.BICUBIC)
+    assert [line.text for line in ocr.read(np.asarray(askew), 100)] == [line.text for line in ocr.read(flat, 100)]
+
+
+@pytest.mark.models
+def test_columns_are_read_one_after_the_other(ocr: OcrModel) -> None:
+    """Read across, two articles become nonsense."""
+    left = ["Ferns grow where light is weak", "and the soil stays damp. Their", "leaves unroll slowly in spring."]
+    right = ["Bread was cheaper in the lower", "town, and every Friday the old", "bakers carried it up the hill."]
+    page = Image.new("RGB", (700, 160), "white")
+    for number, texts in enumerate(zip(left, right, strict=True)):
+        for side, text in enumerate(texts):
+            place = (20 + 350 * side, 20 + 40 * number)
+            ImageDraw.Draw(page).text(place, text, fill="black", font=ImageFont.load_default(18))
+    assert [line.text for line in ocr.read(np.asarray(page), 100)] == left + right
+
+
+@pytest.mark.models
 def test_boxes_lie_where_the_words_are(ocr: OcrModel) -> None:
     """A user interface draws them over the picture."""
     (line,) = ocr.read(np.asarray(draw(["Hello world"])), 100)
@@ -118,7 +137,7 @@ def test_boxes_lie_where_the_words_are(ocr: OcrModel) -> None:
 @pytest.mark.models
 @pytest.mark.parametrize("size", [(1, 1), (3, 3000), (3000, 3), (40, 40), (31, 2000)])
 def test_odd_shapes_have_no_lines_and_no_errors(ocr: OcrModel, size: tuple[int, int]) -> None:
-    """V6: a thin picture must not be an internal error."""
+    """A thin picture must not be an internal error (vllm#51467)."""
     assert ocr.read(np.full((*size, 3), 255, np.uint8), 100) == ()
 
 
@@ -127,3 +146,17 @@ def test_lines_over_the_limit_are_left_out(ocr: OcrModel) -> None:
     """A page of print must not grow without bound."""
     picture = decode(RECEIPT, 1, ImageSettings())
     assert len(ocr.read(picture.pixels, 2)) == 2
+
+
+LONG = "The orders of March were shipped from both houses before the roads were closed by snow and "
+
+
+@pytest.mark.models
+@pytest.mark.parametrize("is_turned", [False, True])
+def test_long_line_is_read_whichever_way_up_it_is(ocr: OcrModel, is_turned: bool) -> None:
+    """Squeezed to an eighth of its width, it is told from its reverse by chance."""
+    page = Image.new("RGB", (1900, 60), "white")
+    ImageDraw.Draw(page).text((10, 15), LONG * 2, fill="black", font=ImageFont.load_default(20))
+    pixels = np.asarray(page)
+    (line,) = ocr.read(pixels[::-1, ::-1] if is_turned else pixels, 100)
+    assert line.text == (LONG * 2).strip()

@@ -1,0 +1,1 @@
+"""The ports of the graph: what it needs from whoever serves it."""

@@ -67,6 +67,7 @@ class House:
 
     async def take(self, news: EngineNews, why: str) -> None:
         assert why
+        assert self.engine.is_healthy() == (news is RESTARTED)
         await self.on_news()
         self.news.append(news)
 

@@ -37,9 +37,9 @@ class Processes:
         ended = [
             pid for pid, handle in self._handles.items() if _has_ended(handle, max(0.0, deadline - time.monotonic()))
         ]
-        for pid in ended:  # only now: a child becomes ours to reap when its parent has ended
+        for pid in ended:
             os.close(self._handles.pop(pid))
-            _reap(pid)
+        _reap(ended)
         return len(self._handles)
 
 
@@ -50,11 +50,15 @@ def _has_ended(handle: int, seconds: float) -> bool:
     return bool(poll.poll(seconds * 1000))
 
 
-def _reap(pid: int) -> None:
-    """Leave no zombie. Where this process is the first of a container, it inherits its children's children."""
+def _reap(ended: list[int]) -> None:
+    """Leave no zombie of processes that have all ended.
+
+    The first process of a container inherits its children's children, but only once their parent has ended.
+    """
     multiprocessing.active_children()  # reaps what multiprocessing started, which must learn of it that way
-    with suppress(ChildProcessError):
-        os.waitpid(pid, os.WNOHANG)
+    for pid in ended:
+        with suppress(ChildProcessError):
+            os.waitpid(pid, os.WNOHANG)
 
 
 def _family(root: int) -> set[int]:

@@ -80,3 +80,16 @@ class EngineSettings:
     """Longest wait before a restart."""
     vllm: VllmSettings = field(default_factory=VllmSettings)
     simulated: SimulatedSettings = field(default_factory=SimulatedSettings)
+
+    def __post_init__(self) -> None:
+        for name in ("health_seconds", "heartbeat_seconds", "heartbeat_timeout_seconds", "max_start_seconds"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name} must be more than 0")
+        for name in (
+            "max_restarts",
+            "restart_window_seconds",
+            "restart_backoff_seconds",
+            "max_restart_backoff_seconds",
+        ):
+            if not getattr(self, name) >= 0:
+                raise ValueError(f"{name} must be at least 0")

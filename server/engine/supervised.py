@@ -71,7 +71,7 @@ class SupervisedEngine:
     async def answer(self, request: EngineRequest, prompt: AsyncIterator[PromptChunk]) -> AsyncGenerator[Piece, None]:
         engine, pulse = self._engine, self._pulse
         if not self.is_healthy():
-            raise EngineUnavailable("the engine is being restarted", self._retry_after_seconds())
+            raise EngineUnavailable("the engine takes no turns at this moment", self._retry_after_seconds())
         try:
             async with aclosing(engine.answer(request, prompt)) as pieces:
                 async for piece in pieces:

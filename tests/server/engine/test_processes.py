@@ -1,10 +1,12 @@
 """No process outlives its engine, whatever state it is in."""
 
 import ctypes
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -70,6 +72,17 @@ def test_orphans_end_after_their_parent_was_killed(family: tuple["subprocess.Pop
     parent.wait()
     assert processes.end(PATIENCE_SECONDS) == 0
     assert not is_there(child)
+
+
+def test_process_that_multiprocessing_started_is_over_for_it_too() -> None:
+    """vLLM starts its core that way, and what reaps a process behind its back leaves it alive there for ever."""
+    core = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(600,))
+    core.start()
+    assert core.pid is not None
+    processes = Processes()
+    processes.hold(core.pid)
+    assert processes.end(PATIENCE_SECONDS) == 0
+    assert core.exitcode == -signal.SIGKILL
 
 
 def test_processes_that_are_gone_need_no_end() -> None:

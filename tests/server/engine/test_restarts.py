@@ -130,6 +130,7 @@ def test_engine_comes_back_and_turns_work(
     assert seconds > 1
     assert httpx.get(f"{gateway.url}/livez").status_code == 200
     assert not is_ready(gateway)
+    until(lambda: not is_serving(gateway))
     until(lambda: is_serving(gateway))
     assert is_ready(gateway)
     replies = list(stub.Converse(iter([setup(4), text("Hello")]), timeout=120))

@@ -16,6 +16,7 @@ from headworks.server.engine.supervised import EngineNews, SupervisedEngine
 from tests.contracts.engine import answer, check_engine, chunks, open_ended, running
 from tests.fakes.clocks import HandClock
 from tests.fakes.engines import MortalEngine, TalkingEngine
+from tests.server.edge import edge, failure_of, turn
 
 SETTINGS = EngineSettings()
 DIED, HUNG, START_FAILED, RESTARTED = EngineNews
@@ -67,6 +68,7 @@ class House:
 
     async def take(self, news: EngineNews, why: str) -> None:
         assert why
+        assert self.engine.is_healthy() == (news is RESTARTED)
         await self.on_news()
         self.news.append(news)
 
@@ -266,6 +268,31 @@ async def test_start_that_takes_too_long_has_failed() -> None:
         await engine.start()
     assert not engine.is_healthy()
     await engine.close()
+
+
+@pytest.mark.parametrize("name", ["health_seconds", "heartbeat_timeout_seconds", "max_restarts"])
+def test_settings_below_their_range_stop_the_start(name: str) -> None:
+    """A look every 0 seconds, or a limit that passes at once, would be found out while turns run."""
+    with pytest.raises(ValueError, match=name):
+        EngineSettings(**{name: -1})
+
+
+async def test_callers_are_told_when_the_engine_will_be_back() -> None:
+    """RetryInfo said one second, again and again, for the half minute that a start takes."""
+    async with house() as one:
+
+        async def call() -> None:
+            failure = await failure_of(server.stub.Converse(iter(turn("Hello"))))
+            told.append((failure.reason, failure.retry_after_seconds))
+
+        told: list[tuple[str, float | None]] = []
+        async with edge(one.engine) as server:
+            one.on_news = call
+            one.current.die()
+            await one.heard(DIED)
+            one.on_news = nothing
+            await one.recovered()
+    assert told == [("ENGINE_UNAVAILABLE", START_SECONDS + SETTINGS.restart_backoff_seconds)]
 
 
 async def test_gateway_may_stop_during_a_restart() -> None:

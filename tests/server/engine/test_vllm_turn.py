@@ -29,9 +29,11 @@ def test_tokens_sampled_between_chunks_are_left_out() -> None:
     """They follow half a prompt. vLLM ends each chunk with a reason, which is not the answer's."""
     answering = Answering(dropped_tokens=2)
     assert answering.piece(output(7, finish="length")) is None
+    assert not answering.has_begun
     answering.has_whole_prompt = True
     assert answering.piece(output(7, 8, 9)) == Piece((8, 9))
     assert answering.piece(output(10, finish="stop")) == Piece((10,), FinishReason.STOP)
+    assert answering.has_begun
     answering.check_end()
 
 

@@ -58,7 +58,7 @@ class ModelTokenizer:
     def encode_plain(self, text: str) -> tuple[int, ...]:
         """Encode text from anyone; what spells a control token is encoded as the characters it is made of."""
         encoding = self._encode(text)
-        return self._without_control(encoding.ids, encoding.offsets, text)
+        return self._without_control(encoding, len(encoding), text)
 
     def encode_final(self, normal: str, border: int) -> tuple[tuple[int, ...], int]:
         """Encode those pretokens of normalised text that end at `border` or before.
@@ -67,12 +67,13 @@ class ModelTokenizer:
             Their tokens, as `encode_plain`, and the number of characters that they stand for.
         """
         encoding = self._encode(normal)
-        ids, offsets, words = encoding.ids, encoding.offsets, encoding.word_ids
-        for count in range(len(ids) - 1, 0, -1):
-            end = offsets[count - 1][1]
+        for count in range(len(encoding) - 1, 0, -1):
+            if encoding.token_to_word(count - 1) == encoding.token_to_word(count):
+                continue
+            (_, end), (start, _) = _characters(encoding, count - 1), _characters(encoding, count)
             # Characters without a token in this vocabulary leave a gap; where in it the border lies is not known.
-            if end <= border and words[count] != words[count - 1] and offsets[count][0] == end:
-                return self._without_control(ids[:count], offsets[:count], normal), end
+            if start == end <= border:
+                return self._without_control(encoding, count, normal), end
         return (), 0
 
     def split_trusted(self, text: str) -> tuple[int | str, ...]:
@@ -100,12 +101,16 @@ class ModelTokenizer:
         # Unlike `encode`, this lets Python's other threads run meanwhile, the event loop's among them.
         return self._plain.encode_batch([text], add_special_tokens=False)[0]
 
-    def _without_control(self, ids: list[int], offsets: list[tuple[int, int]], text: str) -> tuple[int, ...]:
-        """Spell out control tokens that a vocabulary also holds as ordinary pieces, which text can reach."""
+    def _without_control(self, encoding: Encoding, count: int, text: str) -> tuple[int, ...]:
+        """Return the first `count` tokens of a text, none of them a control token.
+
+        A vocabulary may hold control tokens as ordinary pieces, which text can reach; they are spelt out.
+        """
+        ids: list[int] = encoding.ids[:count]
         if self.control_ids.isdisjoint(ids):
             return tuple(ids)
         safe: list[int] = []
-        for token, (start, end) in zip(ids, offsets, strict=True):
+        for token, (start, end) in zip(ids, encoding.offsets[:count], strict=True):
             if token not in self.control_ids:
                 safe.append(token)
                 continue
@@ -114,6 +119,14 @@ class ModelTokenizer:
             )
             safe.extend(one for one in letters if one not in self.control_ids)
         return tuple(safe)
+
+
+def _characters(encoding: Encoding, token: int) -> tuple[int, int]:
+    """Return where a token lies in its text. Unlike `Encoding.offsets` this makes no list of all tokens."""
+    place = encoding.token_to_chars(token)
+    if place is None:
+        raise IndexError(token)
+    return place
 
 
 class IncrementalTokenizer:

@@ -278,7 +278,7 @@ def test_older_folders_name_their_tokens_in_a_file_of_its_own(tmp_path: Path, co
         "{% macro today() %}{{ strftime_now('%Y') }}{% endmacro %}{{ today() }}",
         "{{ messages | tojson }}{{ messages | tojson(indent=2) }}{{ {'b': '<é>', 'a': 1} | tojson(sort_keys=true) }}",
         "{% set ns = namespace(n=0) %}{% for m in messages %}{% set ns.n = ns.n + 1 %}{% endfor %}{{ ns.n }}",
-        "{% if enable_thinking is defined %}yes{% endif %}{{ undefined_name }}{{ add_generation_prompt }}{{ documents }}",
+        "{% if enable_thinking is defined %}yes{% endif %}{{ nothing }}{{ add_generation_prompt }}{{ documents }}",
         "   {% if true %}\nx\n   {% endif %}\n{{ 'é<' }}",
     ],
 )

@@ -1,4 +1,4 @@
-"""A model's own chat template, and what it puts around a turn's texts."""
+"""A model's own chat template, and the text that it puts around a turn's texts."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -26,12 +26,12 @@ _USER_MARK = "\ue000user\ue001"
 
 @dataclass(frozen=True, slots=True)
 class _Framed:
-    """A frame, and what it is the frame of."""
+    """A frame, and what it was made from."""
 
     frame: PromptFrame
     tokenizer: ModelTokenizer
     dates: Mapping[str, str]
-    """What the template asked of the calendar while it was rendered: strftime's form, and what it came to."""
+    """The dates that the template asked for while it was rendered, by strftime's format."""
 
 
 class _Generation(jinja2.ext.Extension):

@@ -1,4 +1,4 @@
-"""The served model's tokenizer, fed piece by piece: tokens come out as soon as no later text can change them."""
+"""The served model's tokenizer, which is fed piece by piece and gives tokens once no later text can change them."""
 
 import json
 from collections.abc import Sequence
@@ -16,10 +16,10 @@ _MEND = "run `headworks models pull`"
 
 
 class ModelTokenizer:
-    """A folder's tokenizer.json, encoding text from users without control tokens, and templates with them.
+    """Encodes as a model's tokenizer.json says: text from users without control tokens, templates with them.
 
-    Control tokens are the added tokens other than runs of white space ("<|im_end|>", "<tool_call>"). Safe to
-    share between threads.
+    Control tokens are the added tokens other than runs of white space ("<|im_end|>", "<tool_call>"). Threads may
+    share a tokenizer.
     """
 
     def __init__(self, spec: str) -> None:
@@ -31,12 +31,13 @@ class ModelTokenizer:
         try:
             parsed: dict[str, Any] = json.loads(spec)
             added = [token for token in parsed.get("added_tokens", ()) if not token["content"].strip()]
-            # A post-processor of a tokenizer only adds control tokens, and moves offsets into its tokens.
+            # Post-processors add control tokens, and trim white space from the offsets of tokens.
             plain = {**parsed, "added_tokens": added, "post_processor": None}
             self._trusted = Tokenizer.from_str(spec)
             self._plain = Tokenizer.from_str(json.dumps(plain))
             self.has_final_cuts = has_final_cuts(parsed)
             self.longest_token = max(map(len, self._plain.get_vocab()))
+            """In bytes where tokens are made of bytes, else in characters."""
         except Exception as error:
             raise ModelMissing(f"the language model's tokenizer.json cannot be read; {_MEND}") from error
         self.composes = parsed.get("normalizer") is not None
@@ -92,7 +93,7 @@ class ModelTokenizer:
         return str(self._plain.normalizer.normalize_str(text)) if self.composes else text
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Text of tokens without control tokens; U+FFFD where bytes make no character (yet)."""
+        """Return the text of tokens, control tokens left out; U+FFFD where bytes make no character (yet)."""
         return str(self._trusted.decode(list(ids), skip_special_tokens=True))
 
     def _encode(self, text: str) -> Encoding:

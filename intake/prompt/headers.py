@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from functools import lru_cache
 
 from headworks.intake.span import Modality
 
@@ -78,6 +79,7 @@ class HeaderGuard:
         return True if len(text) - place >= self._MAX_HEADER_CHARACTERS else None
 
 
+@lru_cache(maxsize=1024)
 def _folded(character: str) -> str:
     """What a reader sees of a character: "" for nothing, "1" for any digit."""
     seen = []

@@ -7,7 +7,7 @@ from headworks.intake.finding import Finding
 
 
 class Preprocessor(Protocol):
-    """Reads one part of a turn. Made for that part and thrown away after it."""
+    """Reads one part of a turn. Each part has one of its own, which is thrown away after it."""
 
     def process(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[Finding, None]:
         """Yield findings as they become known, while chunks still arrive.

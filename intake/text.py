@@ -23,9 +23,9 @@ class TextSettings:
     """Limits on one text part."""
 
     max_bytes: int = 1024 * 1024
-    """Well above the longest prompt; the token limit is the real one."""
+    """More than the longest prompt takes: the limit on tokens is met first."""
     max_held_characters: int = 2000
-    """A line without an end is given out in pieces of this length."""
+    """A line that does not end is given out in pieces of this length."""
 
 
 class TextPreprocessor:
@@ -91,7 +91,7 @@ class TextPreprocessor:
         self._searched -= start
 
     def _stop(self, held: str, start: int) -> int | None:
-        """Where the piece from `start` ends, which is certain once something else follows; None when it is not."""
+        """Return where the piece from `start` ends, or None: an end is certain only when something else follows it."""
         longest = start + self._settings.max_held_characters
         seen = min(len(held), longest + 1)
         open_run = None

@@ -1,4 +1,4 @@
-"""What a chat template puts around its texts, tokenised once for all turns."""
+"""The text that a chat template puts around its messages, tokenised once for all turns."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,21 +16,21 @@ class PromptShape:
     after: str
     """Ends where the model's answer begins."""
     has_system: bool
-    """False where the template knows no instructions: they open the content, and `before` is empty."""
+    """False where the template knows no instructions: they open the content then, and `before` is empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Template text cut at its control tokens, across which no token reaches."""
+    """Template text, cut at its first and last control token. No other token reaches across one of these."""
 
     lead: str
-    """Up to the first control token; its tokens may begin in the text before the segment."""
+    """The text up to the first control token; its tokens may begin in the text before the segment."""
     token_ids: tuple[int, ...]
-    """From the first control token to the last; none where the segment has none, and is all lead."""
+    """The tokens from the first control token to the last; empty where there is no control token: all is lead then."""
     tail: str
-    """After the last one; its tokens may end in the text after the segment."""
+    """The text after the last control token; its tokens may end in the text after the segment."""
     tokens: int
-    """Of lead, tokens and tail, each alone."""
+    """The number of tokens of all three, each encoded alone."""
 
     @classmethod
     def cut(cls, tokenizer: ModelTokenizer, text: str) -> "Segment":
@@ -52,7 +52,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class PromptFrame:
-    """A `PromptShape` in one model's tokens."""
+    """A `PromptShape`, tokenised for one model."""
 
     before: Segment
     between: Segment

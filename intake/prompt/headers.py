@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from functools import lru_cache
 
 from headworks.intake.span import Modality
 
@@ -12,9 +13,9 @@ _HEADERS = {
     Modality.TABLE: "[table {part}]",
 }
 _FOLDED_STARTS = tuple(f"{modality.value}1" for modality in Modality)
-"""How every header goes on after its bracket, once it is folded: every digit is folded to 1."""
+"""What every header begins with after its bracket, once it is folded. Every digit is folded to 1."""
 _BRACKET = re.compile("[\\[\ufe47\uff3b]")
-"""The characters that NFKD makes `[` of."""
+"""The characters that NFKD turns into `[`."""
 _LOOK_ALIKES = str.maketrans("аеосхіѵтмӏвταβεχοιμνıɡɑᴛᴇᴠᴏɪᴄᴍᴀɢʙʟ", "aeocxivtmlbtabexoimvigatevoicmagbl")
 """Cyrillic, Greek and phonetic letters that are drawn like the letters of the kinds' names."""
 _BLANKS = frozenset("\u115f\u1160\u2800")
@@ -78,6 +79,7 @@ class HeaderGuard:
         return True if len(text) - place >= self._MAX_HEADER_CHARACTERS else None
 
 
+@lru_cache(maxsize=1024)
 def _folded(character: str) -> str:
     """What a reader sees of a character: "" for nothing, "1" for any digit."""
     seen = []

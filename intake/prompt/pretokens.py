@@ -84,7 +84,7 @@ def final_border(text: str) -> int:
 
 
 def composed_end(text: str) -> int:
-    """Where the last character stands that composes with nothing before it (NFC), a safe end; -1 for none."""
+    """Return where the last character stands that composes with nothing before it (NFC); -1 for none."""
     for position in range(len(text) - 1, -1, -1):
         if _starts_afresh(text[position]):
             return position
@@ -92,7 +92,7 @@ def composed_end(text: str) -> int:
 
 
 def _kind(character: str) -> str:
-    """ "a" for letters, marks and digits, "s" for white space (and controls, to be safe), "o" for the rest."""
+    """Return "a" for letters, marks and digits, "s" for white space and controls, "o" for the rest, "" if unknown."""
     if character.isalnum():
         return "a"
     category = unicodedata.category(character)
@@ -104,7 +104,7 @@ def _kind(character: str) -> str:
 
 
 def _starts_afresh(character: str) -> bool:
-    """False for marks, for what composes backwards (Hangul jamo, Kirat Rai vowels) and for the unknown."""
+    """Return False for marks, for what composes backwards (Hangul jamo, Kirat Rai vowels) and for the unknown."""
     code = ord(character)
     if code < 0x300:
         return True

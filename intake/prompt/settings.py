@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class PromptSettings:
-    """How long one prompt may get."""
+    """Limits on one prompt."""
 
     max_tokens: int = 4096
-    """Template included. As long as the embedded engine's length, which the answer has to fit in as well."""
+    """The template counts. The embedded engine takes as many, and the answer has to fit in there as well."""

@@ -1,22 +1,24 @@
-"""A model's own chat template, and what it puts around a turn's texts."""
+"""A model's own chat template, and the text that it puts around a turn's texts."""
 
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import jinja2.ext
 from jinja2 import TemplateError
-from jinja2.nodes import Node
+from jinja2.nodes import Node, Scope
 from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from headworks.intake.errors import ModelMissing
 from headworks.intake.prompt.frame import PromptFrame, PromptShape
+from headworks.intake.prompt.template_files import read_template
 from headworks.intake.prompt.tokenizer import ModelTokenizer
 
+_FAULTS = (TemplateError, TypeError, ValueError, LookupError, ArithmeticError)
+"""What a template raises that refuses its input, or that was written for another kind of input."""
 _MEND = "run `headworks models pull`"
 _SYSTEM_MARK = "\ue000system\ue001"
 _USER_MARK = "\ue000user\ue001"
@@ -24,23 +26,27 @@ _USER_MARK = "\ue000user\ue001"
 
 @dataclass(frozen=True, slots=True)
 class _Framed:
-    """A frame, and what it is the frame of."""
+    """A frame, and what it was made from."""
 
     frame: PromptFrame
     tokenizer: ModelTokenizer
     dates: Mapping[str, str]
-    """What the template asked of the calendar while it was rendered: strftime's form, and what it came to."""
+    """The dates that the template asked for while it was rendered, by strftime's format."""
 
 
 class _Generation(jinja2.ext.Extension):
-    """Renders the body of `{% generation %}` as it stands. Training marks by this tag what a model said."""
+    """Renders the body of `{% generation %}` as it stands. Training marks by this tag what a model said.
+
+    What the body sets is not set after it, as in transformers, where the body is a macro.
+    """
 
     tags = {"generation"}  # noqa: RUF012  # as jinja2 declares it
 
-    def parse(self, parser: Parser) -> list[Node]:
+    def parse(self, parser: Parser) -> Node:
         """See jinja2."""
-        next(parser.stream)
-        return parser.parse_statements(("name:endgeneration",), drop_needle=True)
+        line = next(parser.stream).lineno
+        body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
+        return Scope(body).set_lineno(line)
 
 
 class ChatTemplate:
@@ -53,7 +59,7 @@ class ChatTemplate:
 
         Args:
             source: Jinja, as in chat_template.jinja or tokenizer_config.json.
-            special_tokens: "bos_token" and its kin, which templates name.
+            special_tokens: The tokens that templates name: "bos_token" and its kin.
             now: For templates that state the date.
         Raises:
             ModelMissing: not a template.
@@ -75,18 +81,16 @@ class ChatTemplate:
 
     @classmethod
     def load(cls, folder: Path) -> "ChatTemplate":
-        """Read chat_template.jinja, or `chat_template` in tokenizer_config.json, from a model's folder.
+        """Compile the template of a model's folder.
 
         Raises:
-            ModelMissing: neither is there, or one is damaged.
+            ModelMissing: there is none, or it is damaged.
         """
-        config = _read_config(folder / "tokenizer_config.json")
-        source = _template_source(folder, config)
-        special = {key: _content(value) for key, value in config.items() if key.endswith("_token") and value}
-        return cls(source, special)
+        files = read_template(folder)
+        return cls(files.source, files.special_tokens)
 
     def render(self, instructions: str, content: str) -> str:
-        """The chat of a system message (left out when "") and a user message, up to where the answer begins.
+        """Render a system message (left out when "") and a user message, up to where the answer begins.
 
         Raises:
             TemplateError: the template refuses these roles.
@@ -94,7 +98,7 @@ class ChatTemplate:
         return self._render(instructions, content, {})
 
     def frame(self, tokenizer: ModelTokenizer, has_instructions: bool) -> PromptFrame:
-        """What stands around the texts, in tokens; made anew only when the template would state another date.
+        """Return what stands around the texts, in tokens; made anew only when the template would state another date.
 
         Raises:
             ModelMissing: the template does not put the content in exactly once and unchanged.
@@ -125,52 +129,38 @@ class ChatTemplate:
         )
 
     def _shape(self, has_instructions: bool, dates: dict[str, str]) -> PromptShape:
+        """Find out what stands around the texts.
+
+        Templates that know no instructions refuse them or leave them out.
+        """
+        if has_instructions:
+            rendered = self._try_with_system(dates)
+            if _SYSTEM_MARK in rendered:
+                head, after = _halves(rendered, _USER_MARK)
+                before, between = _halves(head, _SYSTEM_MARK)
+                return PromptShape(before, between, after, has_system=True)
+        between, after = _halves(self._render_without_system(dates), _USER_MARK)
+        return PromptShape("", between, after, has_system=False)
+
+    def _try_with_system(self, dates: dict[str, str]) -> str:
         try:
-            rendered = self._render(_SYSTEM_MARK if has_instructions else "", _USER_MARK, dates)
-            has_system = has_instructions
-        except TemplateError:
-            rendered, has_system = self._render_without_system(dates), False
-        head, *rest = rendered.split(_USER_MARK)
-        before, *between = head.split(_SYSTEM_MARK)
-        if len(rest) != 1 or len(between) != has_system:
-            raise ModelMissing(f"the language model's chat template does not hold its messages once each; {_MEND}")
-        if not has_system:
-            return PromptShape("", before, rest[0], has_system=False)
-        return PromptShape(before, between[0], rest[0], has_system=True)
+            return self._render(_SYSTEM_MARK, _USER_MARK, dates)
+        except _FAULTS:
+            return ""
 
     def _render_without_system(self, dates: dict[str, str]) -> str:
         try:
             return self._render("", _USER_MARK, dates)
-        except TemplateError as error:
+        except _FAULTS as error:
             raise ModelMissing(f"the language model's chat template takes no user message; {_MEND}") from error
 
 
-def _template_source(folder: Path, config: Mapping[str, Any]) -> str:
-    try:
-        return (folder / "chat_template.jinja").read_text(encoding="utf-8")
-    except FileNotFoundError:
-        found = config.get("chat_template")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ModelMissing(f"the language model's chat_template.jinja cannot be read; {_MEND}") from error
-    if isinstance(found, list):
-        found = next((entry.get("template") for entry in found if entry.get("name") == "default"), None)
-    if not isinstance(found, str):
-        raise ModelMissing(f"the language model has no chat template; {_MEND}")
-    return found
-
-
-def _read_config(path: Path) -> dict[str, Any]:
-    try:
-        parsed = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as error:
-        raise ModelMissing(f"the language model's {path.name} cannot be read; {_MEND}") from error
-    return parsed if isinstance(parsed, dict) else {}
-
-
-def _content(token: str | Mapping[str, str]) -> str:
-    return token if isinstance(token, str) else token["content"]
+def _halves(text: str, mark: str) -> tuple[str, str]:
+    """Split at the only mark."""
+    if text.count(mark) != 1:
+        raise ModelMissing(f"the language model's chat template does not hold its messages once each; {_MEND}")
+    before, _, after = text.partition(mark)
+    return before, after
 
 
 def _to_json(

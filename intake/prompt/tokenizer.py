@@ -1,4 +1,4 @@
-"""The served model's tokenizer, fed piece by piece: tokens come out as soon as no later text can change them."""
+"""The served model's tokenizer, which is fed piece by piece and gives tokens once no later text can change them."""
 
 import json
 from collections.abc import Sequence
@@ -16,10 +16,10 @@ _MEND = "run `headworks models pull`"
 
 
 class ModelTokenizer:
-    """A folder's tokenizer.json, encoding text from users without control tokens, and templates with them.
+    """Encodes as a model's tokenizer.json says: text from users without control tokens, templates with them.
 
-    Control tokens are the added tokens other than runs of white space ("<|im_end|>", "<tool_call>"). Safe to
-    share between threads.
+    Control tokens are the added tokens other than runs of white space ("<|im_end|>", "<tool_call>"). Threads may
+    share a tokenizer.
     """
 
     def __init__(self, spec: str) -> None:
@@ -31,12 +31,13 @@ class ModelTokenizer:
         try:
             parsed: dict[str, Any] = json.loads(spec)
             added = [token for token in parsed.get("added_tokens", ()) if not token["content"].strip()]
-            # A post-processor of a tokenizer only adds control tokens, and moves offsets into its tokens.
+            # Post-processors add control tokens, and trim white space from the offsets of tokens.
             plain = {**parsed, "added_tokens": added, "post_processor": None}
             self._trusted = Tokenizer.from_str(spec)
             self._plain = Tokenizer.from_str(json.dumps(plain))
             self.has_final_cuts = has_final_cuts(parsed)
             self.longest_token = max(map(len, self._plain.get_vocab()))
+            """In bytes where tokens are made of bytes, else in characters."""
         except Exception as error:
             raise ModelMissing(f"the language model's tokenizer.json cannot be read; {_MEND}") from error
         self.composes = parsed.get("normalizer") is not None
@@ -58,7 +59,7 @@ class ModelTokenizer:
     def encode_plain(self, text: str) -> tuple[int, ...]:
         """Encode text from anyone; what spells a control token is encoded as the characters it is made of."""
         encoding = self._encode(text)
-        return self._without_control(encoding.ids, encoding.offsets, text)
+        return self._without_control(encoding, len(encoding), text)
 
     def encode_final(self, normal: str, border: int) -> tuple[tuple[int, ...], int]:
         """Encode those pretokens of normalised text that end at `border` or before.
@@ -67,12 +68,13 @@ class ModelTokenizer:
             Their tokens, as `encode_plain`, and the number of characters that they stand for.
         """
         encoding = self._encode(normal)
-        ids, offsets, words = encoding.ids, encoding.offsets, encoding.word_ids
-        for count in range(len(ids) - 1, 0, -1):
-            end = offsets[count - 1][1]
+        for count in range(len(encoding) - 1, 0, -1):
+            if encoding.token_to_word(count - 1) == encoding.token_to_word(count):
+                continue
+            (_, end), (start, _) = _characters(encoding, count - 1), _characters(encoding, count)
             # Characters without a token in this vocabulary leave a gap; where in it the border lies is not known.
-            if end <= border and words[count] != words[count - 1] and offsets[count][0] == end:
-                return self._without_control(ids[:count], offsets[:count], normal), end
+            if start == end <= border:
+                return self._without_control(encoding, count, normal), end
         return (), 0
 
     def split_trusted(self, text: str) -> tuple[int | str, ...]:
@@ -91,7 +93,7 @@ class ModelTokenizer:
         return str(self._plain.normalizer.normalize_str(text)) if self.composes else text
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Text of tokens without control tokens; U+FFFD where bytes make no character (yet)."""
+        """Return the text of tokens, control tokens left out; U+FFFD where bytes make no character (yet)."""
         return str(self._trusted.decode(list(ids), skip_special_tokens=True))
 
     def _encode(self, text: str) -> Encoding:
@@ -100,12 +102,16 @@ class ModelTokenizer:
         # Unlike `encode`, this lets Python's other threads run meanwhile, the event loop's among them.
         return self._plain.encode_batch([text], add_special_tokens=False)[0]
 
-    def _without_control(self, ids: list[int], offsets: list[tuple[int, int]], text: str) -> tuple[int, ...]:
-        """Spell out control tokens that a vocabulary also holds as ordinary pieces, which text can reach."""
+    def _without_control(self, encoding: Encoding, count: int, text: str) -> tuple[int, ...]:
+        """Return the first `count` tokens of a text, none of them a control token.
+
+        A vocabulary may hold control tokens as ordinary pieces, which text can reach; they are spelt out.
+        """
+        ids: list[int] = encoding.ids[:count]
         if self.control_ids.isdisjoint(ids):
             return tuple(ids)
         safe: list[int] = []
-        for token, (start, end) in zip(ids, offsets, strict=True):
+        for token, (start, end) in zip(ids, encoding.offsets[:count], strict=True):
             if token not in self.control_ids:
                 safe.append(token)
                 continue
@@ -114,6 +120,14 @@ class ModelTokenizer:
             )
             safe.extend(one for one in letters if one not in self.control_ids)
         return tuple(safe)
+
+
+def _characters(encoding: Encoding, token: int) -> tuple[int, int]:
+    """Return where a token lies in its text. Unlike `Encoding.offsets` this makes no list of all tokens."""
+    place = encoding.token_to_chars(token)
+    if place is None:
+        raise IndexError(token)
+    return place
 
 
 class IncrementalTokenizer:

@@ -186,6 +186,13 @@ def test_generation_tag_renders_what_it_holds() -> None:
     assert template.render("Be brief.", "Hi.") == TEMPLATE.render("Be brief.", "Hi.")
 
 
+def test_instructions_that_the_template_leaves_out_open_the_content() -> None:
+    """Some families render the user's messages only, without a word about the others."""
+    deaf = "{% for m in messages if m.role == 'user' %}[{{ m.content }}]{% endfor %}"
+    ids = write_all(writer("Be brief.", ChatTemplate(deaf, SPECIAL)), [span("Hi.")])
+    assert read_back(ids) == "[Be brief.\n\n[voice 1]\nHi.]"
+
+
 def test_date_in_the_template_is_todays() -> None:
     """What stands around the texts is kept from turn to turn, but not beyond the day that it states."""
     days = [datetime(2026, 11, 30, tzinfo=UTC), datetime(2026, 12, 1, tzinfo=UTC)]
@@ -207,7 +214,16 @@ def test_one_template_serves_two_tokenizers() -> None:
 
 @pytest.mark.parametrize(
     "source",
-    ["{% for", "{{ messages[0]['content'] | upper }}", "{{ raise_exception('never') }}", "no content at all"],
+    [
+        "{% for",
+        "{{ messages[0]['content'] | upper }}",
+        "{{ messages[0]['content'] * 2 }}",
+        "{{ raise_exception('never') }}",
+        "{{ messages[0]['content'] + 1 }}",
+        "{{ 1 / 0 }}",
+        "{% generation %}{{ messages[0]['content'] }}",
+        "no content at all",
+    ],
 )
 def test_template_that_cannot_hold_the_input_is_a_missing_model(source: str) -> None:
     """Found at start-up, not in the first turn."""
@@ -227,12 +243,52 @@ def test_template_cannot_leave_its_sandbox() -> None:
         '{"chat_template": "%s", "bos_token": {"content": "<s>"}}',
         '{"chat_template": [{"name": "tool", "template": "x"}, {"name": "default", "template": "%s"}],'
         '"bos_token": "<s>"}',
+        '{"chat_template": "%s", "bos_token": "<s>", "add_bos_token": true, "pad_token": null}',
+        '{"chat_template": "%s", "extra_special_tokens": {"bos_token": "<s>"}}',
+        '{"chat_template": "%s", "model_specific_special_tokens": {"bos_token": "<s>"}, "extra_special_tokens": ["x"]}',
     ],
 )
 def test_template_in_tokenizer_config_is_found(tmp_path: Path, config: str) -> None:
     """Older folders keep it there, alone or by name."""
     (tmp_path / "tokenizer_config.json").write_text(config % "{{ bos_token }}{{ messages[0].content }}")
     assert ChatTemplate.load(tmp_path).render("", "hi") == "<s>hi"
+
+
+@pytest.mark.parametrize(
+    ("config", "token"),
+    [('{"bos_token": "<s>"}', "<new>"), ('{"bos_token": "<s>", "added_tokens_decoder": {}}', "<s>")],
+)
+def test_older_folders_name_their_tokens_in_a_file_of_its_own(tmp_path: Path, config: str, token: str) -> None:
+    """transformers reads special_tokens_map.json where the configuration does not list the added tokens."""
+    (tmp_path / "chat_template.jinja").write_text("{{ bos_token }}{{ messages[0].content }}")
+    (tmp_path / "tokenizer_config.json").write_text(config)
+    (tmp_path / "special_tokens_map.json").write_text('{"bos_token": {"content": "<new>", "lstrip": false}}')
+    assert ChatTemplate.load(tmp_path).render("", "hi") == f"{token}hi"
+
+
+@pytest.mark.models
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{% set x = 'a' %}{% generation %}{% set x = 'b' %}{{ x }}{% endgeneration %}{{ x }}",
+        "{% for m in messages %}{% generation %}{{ m.content }}{{ loop.index }}{% endgeneration %}\n  {% endfor %}",
+        "  {%- generation -%}  {{ bos_token }}  {%- endgeneration %}  \n{% if tools is none %}no{% endif %}",
+        "{% for n in range(9) %}{% if n == 1 %}{% continue %}{% elif n > 3 %}{% break %}{% endif %}{{ n }}{% endfor %}",
+        "{% macro today() %}{{ strftime_now('%Y') }}{% endmacro %}{{ today() }}",
+        "{{ messages | tojson }}{{ messages | tojson(indent=2) }}{{ {'b': '<é>', 'a': 1} | tojson(sort_keys=true) }}",
+        "{% set ns = namespace(n=0) %}{% for m in messages %}{% set ns.n = ns.n + 1 %}{% endfor %}{{ ns.n }}",
+        "{% if enable_thinking is defined %}yes{% endif %}{{ nothing }}{{ add_generation_prompt }}{{ documents }}",
+        "   {% if true %}\nx\n   {% endif %}\n{{ 'é<' }}",
+    ],
+)
+def test_templates_render_as_in_transformers(source: str) -> None:
+    """The makers of models try their templates there (oobabooga/textgen#6985)."""
+    from transformers.utils.chat_template_utils import render_jinja_template
+
+    messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi."}]
+    rendered, _ = render_jinja_template([messages], chat_template=source, add_generation_prompt=True, **SPECIAL)
+    assert ChatTemplate(source, SPECIAL).render("Be brief.", "Hi.") == rendered[0]
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,8 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from dataclasses import dataclass, field
 
-from headworks.intake.finding import Finding, Heard
 from headworks.intake.preprocessor import Preprocessor
-from headworks.intake.span import AudioOrigin, Modality, Span
+from headworks.intake.span import Modality
 from headworks.intake.text import TextPreprocessor, TextSettings
 from headworks.intake.voice.encoding import VoiceForm
 from headworks.policy.identity.caller import AuthenticatedBy, Caller
@@ -24,25 +23,11 @@ from headworks.server.visit.visit import Visit
 from tests.fakes.clocks import HandClock
 from tests.fakes.engines import TalkingEngine
 from tests.fakes.judges import AllowingJudge
+from tests.fakes.preprocessors import LetteredVoice
 from tests.server.edge import served_by
 from tests.server.rpc.watching import Watcher
 
 VISIT = Visit(Caller("local", "loopback", AuthenticatedBy.LOOPBACK), is_encrypted=False, is_loopback=True, peer="here")
-
-
-class LetteredVoice:
-    """Hears every byte as a letter: a partial per chunk, and a final when its chunks end."""
-
-    def __init__(self, part: int) -> None:
-        self._part = part
-
-    async def process(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[Finding, None]:
-        heard = ""
-        async for chunk in chunks:
-            heard += chunk.decode()
-            yield Heard(self._part, heard, is_final=False, confidence=1.0, origin=AudioOrigin(0, 1), spans=())
-        span = Span(Modality.VOICE, self._part, heard, AudioOrigin(0, 1), 1.0)
-        yield Heard(self._part, heard, is_final=True, confidence=1.0, origin=AudioOrigin(0, 1), spans=(span,))
 
 
 class TextAndLetters:

@@ -68,12 +68,17 @@ class Lobby:
             self._end(call, Draining("the server is shutting down"))
 
     def _make_room(self, call: _Call) -> None:
+        """End the oldest call of each that has its share: first of the tenant, then of the host, then of the fullest.
+
+        A tenant at its limit so never ends the calls of others that share its host.
+        """
         limits = self._settings
-        of_peer, of_tenant = self._by_peer.get(call.peer, {}), self._by_tenant.get(call.tenant, {})
-        if call.peer and len(of_peer) >= limits.max_peer_silent_calls:
-            self._end_oldest(of_peer, "max_peer_silent_calls", limits.max_peer_silent_calls)
-        if len(of_tenant) >= limits.max_tenant_silent_calls:
-            self._end_oldest(of_tenant, "max_tenant_silent_calls", limits.max_tenant_silent_calls)
+        own_tenant = self._by_tenant.get(call.tenant, {})
+        if len(own_tenant) >= limits.max_tenant_silent_calls:
+            self._end_oldest(own_tenant, "max_tenant_silent_calls", limits.max_tenant_silent_calls)
+        own_peer = self._by_peer.get(call.peer, {})
+        if call.peer and len(own_peer) >= limits.max_peer_silent_calls:
+            self._end_oldest(own_peer, "max_peer_silent_calls", limits.max_peer_silent_calls)
         if len(self._calls) >= limits.max_silent_calls:
             fullest = max(self._by_peer.values(), key=len)
             self._end_oldest(fullest, "max_silent_calls", limits.max_silent_calls)

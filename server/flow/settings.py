@@ -2,6 +2,11 @@
 
 from dataclasses import dataclass
 
+_AT_LEAST_ONE = (
+    *("max_turns", "max_tenant_turns", "max_peer_turns", "max_tenants"),
+    *("max_silent_calls", "max_tenant_silent_calls", "max_peer_silent_calls"),
+)
+
 
 @dataclass(frozen=True, slots=True)
 class FlowSettings:
@@ -22,12 +27,13 @@ class FlowSettings:
     the host that has the most."""
     max_tenant_silent_calls: int = 256
     """Of these, calls of one tenant; one more ends the tenant's oldest."""
-    max_peer_silent_calls: int = 256
-    """Of these, calls from one host; one more ends the host's oldest."""
+    max_peer_silent_calls: int = 512
+    """Of these, calls from one host; one more ends the host's oldest. It is more than a tenant may have: behind a
+    proxy all tenants share a host, and one that floods it meets its own bound first."""
     max_tenants: int = 10_000
     """Tenants with a meter or a ledger line of their own; the one seen longest ago makes room."""
 
     def __post_init__(self) -> None:
-        for name in ("max_turns", "max_tenant_turns", "max_peer_turns", "max_silent_calls", "max_tenants"):
+        for name in _AT_LEAST_ONE:
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1")

@@ -129,7 +129,7 @@ BAD = [
     ("image", (DEMO / "receipt.png").read_bytes()[:4000], "image 1"),
     ("image", (DEMO / "orders.csv").read_bytes(), "image 1"),
     ("table", b"", "table 1"),
-    ("table", b"PAR1" + b"garbage" * 100, "table 1"),
+    ("table", b"PAR1\x15\x04" + b"garbage" * 100, "table 1"),
     ("table", (DEMO / "receipt.png").read_bytes(), "table 1"),
 ]
 

@@ -1,4 +1,4 @@
-"""Which status each error is. The only place with status codes."""
+"""Which gRPC status each error is, in one place; `server/http/` has the codes of HTTP."""
 
 from dataclasses import dataclass, field
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bench.fairness.__main__ import AIM_JAIN, BACKLOGGED, HEAVY, URGENT, door, light_alone, light_beside, orders
+from bench.fairness.__main__ import AIM_JAIN, BACKLOGGED, CROWD, HEAVY, URGENT, door, light_beside, orders
 from bench.fairness.door import Room
 from bench.fairness.experiment import run
 
@@ -16,6 +16,14 @@ def test_by_counters_a_light_tenant_does_not_wait_as_long_as_the_heavy_one() -> 
         for name in ("virtual counters", "first come")
     }
     assert waits["first come"] > 5 * waits["virtual counters"]
+
+
+def test_a_bank_of_a_few_turns_shortens_the_light_tenants_wait_and_costs_no_fairness() -> None:
+    """Without one, its second turn soon after the first waits as long as anybody's."""
+    saving, plain = (orders()[name] for name in ("virtual counters, 4,000 banked", "virtual counters"))
+    waits = [light_beside(CROWD, make(), Room.NOBODY, SECONDS).wait_p99("light") for make in (saving, plain)]
+    assert waits[0] < 0.7 * waits[1]
+    assert run(BACKLOGGED, door(saving()), SECONDS).jain() >= AIM_JAIN
 
 
 def test_room_for_tenants_below_their_share_spares_the_light_tenant_most_of_its_wait() -> None:

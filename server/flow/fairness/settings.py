@@ -32,6 +32,9 @@ class FairnessSettings:
     band_tokens: float = 256.0
     """Priced tokens between two tenants, or two callers of one, within which the one who waits longest goes first:
     differences smaller than a short turn are chance, and waits are not."""
+    banked_tokens: float = 0.0
+    """Priced tokens that a tenant, or a caller, may have saved up when it comes anew, so that the first turns of one
+    that sends few are next at once. 0: whoever was away has no more right than the others."""
     max_debtors: int = 128
     """Tenants that have gone while they were ahead of their share, and callers of one tenant, that are remembered
     until the others have caught up, so that nobody gains by leaving for a moment. The smallest debt is forgotten
@@ -41,7 +44,6 @@ class FairnessSettings:
         prices = (self.input_price, self.output_price)
         if not all(math.isfinite(price) and price >= 0 for price in prices) or not any(prices):
             raise ValueError("input_price and output_price must be at least 0, and one of them above 0")
-        if not (math.isfinite(self.band_tokens) and self.band_tokens >= 0):
-            raise ValueError("band_tokens must be at least 0")
-        if self.max_debtors < 0:
-            raise ValueError("max_debtors must be at least 0")
+        for name in ("band_tokens", "banked_tokens", "max_debtors"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise ValueError(f"{name} must be at least 0")

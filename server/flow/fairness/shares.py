@@ -46,25 +46,28 @@ class Shares(Generic[S]):
     """Keeps the counters of those who have a turn that waits or runs, and of some who are in debt.
 
     Four rules keep counters comparable. Who comes anew is lifted to a floor, the least counter of those that wait, so
-    that nobody banks what it did not use. Who waits and may not run, as at its own limit, is lifted to the least
-    counter of those that may: it does not bank either. Who has gone is remembered while it is ahead of the floor, so
-    that nobody loses a debt by leaving for a moment. And the floor creeps up with what is served, so that an endless
-    row of new names, each of which comes in at the floor, does not keep waiting whoever is above it.
+    that nobody banks what it did not use, but for a bounded bank. Who waits and may not run, as at its own limit, is
+    lifted to the least counter of those that may: it does not bank either. Who has gone is remembered while it is
+    ahead of the floor less the bank, so that nobody loses a debt by leaving for a moment. And the floor creeps up with
+    what is served, so that an endless row of new names, each of which comes in at the floor, does not keep waiting
+    whoever is above it.
     """
 
-    def __init__(self, make: Callable[[str], S], band: float, max_debtors: int) -> None:
+    def __init__(self, make: Callable[[str], S], band: float, max_debtors: int, bank: float = 0.0) -> None:
         """Begin with nobody.
 
         Args:
             make: Makes a share for a name.
             band: Counters that differ by no more than this count as equal.
+            bank: Who comes anew may be so far below the floor.
         """
         self._make = make
         self._band = band
         self._max_debtors = max_debtors
+        self._bank = bank
         self._active: dict[str, S] = {}
         self._debtors: dict[str, S] = {}
-        """Without a turn. Their counters are above the floor, or were when they went."""
+        """Without a turn. Their counters are above the floor less the bank, or were when they went."""
         self._floor = 0.0
         """The highest that the least counter of those that wait is known to have been."""
 
@@ -76,7 +79,7 @@ class Shares(Generic[S]):
             self._active[name] = share
         if not share.waiting:
             self._raise_floor(self._waiting())
-            share.counter = max(share.counter, self._floor)
+            share.counter = max(share.counter, self._floor - self._bank)
         share.turns += 1
         return share
 
@@ -89,7 +92,7 @@ class Shares(Generic[S]):
         if not self._active:
             self._debtors.clear()
             self._floor = 0.0
-        elif share.counter > self._floor:
+        elif share.counter > self._floor - self._bank:
             self._debtors[share.name] = share
             self._forget()
 
@@ -124,7 +127,7 @@ class Shares(Generic[S]):
             share.counter = max(share.counter, choice.least)
         self._floor = max(self._floor, choice.least)
         crept = self._floor + _CREEP * cost / choice.sharers
-        self._floor = max(self._floor, min(crept, choice.most))
+        self._floor = max(self._floor, min(crept, choice.most + self._bank))
 
     def started(self, share: S) -> None:
         """An entry runs that was not chosen, since nobody had to be asked."""
@@ -151,6 +154,7 @@ class Shares(Generic[S]):
         if len(self._debtors) <= self._max_debtors:
             return
         self._raise_floor(self._waiting())
-        self._debtors = {name: share for name, share in self._debtors.items() if share.counter > self._floor}
+        least = self._floor - self._bank
+        self._debtors = {name: share for name, share in self._debtors.items() if share.counter > least}
         if len(self._debtors) > self._max_debtors:
             del self._debtors[min(self._debtors, key=lambda name: self._debtors[name].counter)]

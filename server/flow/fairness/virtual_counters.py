@@ -39,7 +39,7 @@ class _Tenant(Share):
 
     def __init__(self, name: str, settings: FairnessSettings) -> None:
         super().__init__(name)
-        self.callers = Shares(_Caller, settings.band_tokens, settings.max_debtors)
+        self.callers = Shares(_Caller, settings.band_tokens, settings.max_debtors, settings.banked_tokens)
         self.mean_cost = _Mean()
 
 
@@ -73,7 +73,9 @@ class VirtualCounters:
 
     def __init__(self, settings: FairnessSettings) -> None:
         self._settings = settings
-        self._tenants = Shares(lambda name: _Tenant(name, settings), settings.band_tokens, settings.max_debtors)
+        self._tenants = Shares(
+            lambda name: _Tenant(name, settings), settings.band_tokens, settings.max_debtors, settings.banked_tokens
+        )
         self._turns: dict[Entry, _Turn] = {}
         """Waiting and running."""
         self._mean_cost = _Mean()

@@ -1,6 +1,7 @@
 """Shares in tokens are bounded, whoever sends what; nobody banks, nobody loses a debt, nobody waits for ever."""
 
 from collections import Counter
+from dataclasses import replace
 from itertools import combinations
 
 import pytest
@@ -20,8 +21,8 @@ SETTINGS = FairnessSettings(band_tokens=BAND, max_debtors=8)
 _sizes = st.tuples(st.integers(0, 200), st.integers(1, 30), st.sampled_from([0.5, 1.0, 2.0, 4.0]))
 
 
-def house(places: int = 4) -> House:
-    return House(VirtualCounters(SETTINGS), places)
+def house(places: int = 4, bank: float = 0.0) -> House:
+    return House(VirtualCounters(replace(SETTINGS, banked_tokens=bank)), places)
 
 
 def jain(values: list[float]) -> float:
@@ -56,14 +57,15 @@ def test_tenants_that_always_wait_differ_by_a_bound(
     debt=st.integers(0, 400),
     costs=st.lists(st.integers(5, 20), min_size=1, max_size=5),
     names=st.sampled_from([1, 3, 100_000]),
+    bank=st.sampled_from([0.0, 100.0]),
 )
 @settings(max_examples=30)
-def test_nobody_waits_for_ever(debt: int, costs: list[int], names: int) -> None:
+def test_nobody_waits_for_ever(debt: int, costs: list[int], names: int, bank: float) -> None:
     """However far ahead a tenant is, and however many others keep coming, under old names or always new ones.
 
     All who come in at the least counter stand before who is ahead; with new names without end that is starvation.
     """
-    inn = house(places=1)
+    inn = house(1, bank)
     inn.come(Guest("marked", input_tokens=debt))
     inn.step()
     inn.come(Guest("n0"))
@@ -78,10 +80,10 @@ def test_nobody_waits_for_ever(debt: int, costs: list[int], names: int) -> None:
 
 
 @settings(max_examples=40)
-@given(idle_steps=st.integers(1, 400), cost=st.integers(1, 100))
-def test_an_idle_tenant_banks_nothing(idle_steps: int, cost: int) -> None:
+@given(idle_steps=st.integers(1, 400), cost=st.integers(1, 100), bank=st.sampled_from([0.0, 200.0]))
+def test_an_idle_tenant_banks_no_more_than_is_set(idle_steps: int, cost: int, bank: float) -> None:
     """One that was away for long gets its share when it comes back, and not all that it did not use."""
-    inn = house(places=1)
+    inn = house(1, bank)
     busy, idle = Guest("busy", cost, 5), Guest("idle", cost, 5)
     inn.come(idle)
     for _ in range(idle_steps):
@@ -93,7 +95,7 @@ def test_an_idle_tenant_banks_nothing(idle_steps: int, cost: int) -> None:
         inn.keep_waiting(idle, 2)
         inn.step()
     gained = {name: inn.spent[name] - before[name] for name in ("busy", "idle")}
-    assert abs(gained["busy"] - gained["idle"]) <= BAND + 4 * busy.cost()
+    assert abs(gained["busy"] - gained["idle"]) <= bank + BAND + 4 * busy.cost()
 
 
 def test_a_tenant_at_its_own_limit_banks_nothing() -> None:

@@ -59,6 +59,10 @@ class EngineLoad:
     waiting: int
     cache_used: float
     """Share of the key/value cache in use, in [0, 1]."""
+    cache_tokens: int = 0
+    """Tokens that the cache holds in all; 0 where the engine has no such bound."""
+    preemptions: int = 0
+    """Turns that lost their place in the cache for a while, since the engine started."""
 
 
 class Engine(Protocol):

@@ -14,7 +14,7 @@ class SimulatedSettings:
 
     first_token_seconds: float = 0.05
     gap_seconds: float = 0.02
-    max_running: int = 80
+    max_running: int = 256
     """Places in the batch; further turns wait for one, first come first served."""
     answer_tokens: int = 64
     """Length of every answer; it is shorter where the turn's ceiling or the room that its prompt leaves is."""
@@ -29,7 +29,7 @@ class VllmSettings:
     max_model_tokens: int = 4096
     """Tokens of one turn's prompt and answer together; half of what the small default model was trained on, to keep
     prefill short."""
-    max_turns: int = 80
+    max_turns: int = 256
     """Turns that hold a place in the batch; a turn whose input still arrives holds one too."""
     cpu_cache_gibibytes: int = 1
     """Size of the key/value cache on CPU; 1 GiB holds about 46,000 tokens of the default model."""

@@ -61,17 +61,24 @@ class SimulatedEngine:
         self._is_closed = True
 
     async def _tokens(self, ceiling: int) -> AsyncGenerator[Piece, None]:
+        """Yield the tokens as they are due; those that came due while nobody asked come as one piece."""
         count = min(self._settings.answer_tokens, ceiling)
         is_cut = count < self._settings.answer_tokens
         due = self._clock.now() + self._settings.first_token_seconds
-        for i in range(count):
+        given = 0
+        while given < count:
             await self._clock.sleep(max(0.0, due - self._clock.now()))
-            due += self._settings.gap_seconds
             if self._is_closed:
-                raise (EngineBroken if i else EngineUnavailable)("the simulated engine was closed")
-            is_last = i + 1 == count
-            finish = (FinishReason.LENGTH if is_cut else FinishReason.STOP) if is_last else None
-            yield Piece((self._token_ids[i % len(self._token_ids)],), finish)
+                raise (EngineBroken if given else EngineUnavailable)("the simulated engine was closed")
+            first, given = given, min(count, given + 1 + self._overdue(due))
+            due += (given - first) * self._settings.gap_seconds
+            finish = (FinishReason.LENGTH if is_cut else FinishReason.STOP) if given == count else None
+            yield Piece(tuple(self._token_ids[i % len(self._token_ids)] for i in range(first, given)), finish)
+
+    def _overdue(self, due: float) -> int:
+        """Return how many tokens have come due after the one that was due then; without a gap there are none."""
+        gap = self._settings.gap_seconds
+        return int((self._clock.now() - due) / gap) if gap > 0 else 0
 
     @asynccontextmanager
     async def _place(self) -> AsyncGenerator[None, None]:

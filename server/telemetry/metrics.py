@@ -72,6 +72,13 @@ class LoadCollector(Collector):
         yield GaugeMetricFamily("headworks_turns_waiting", "Turns in line for a permit.", self._admission.waiting)
         silent = len(self._admission.lobby)
         yield GaugeMetricFamily("headworks_calls_silent", "Calls that have sent no input yet.", silent)
+        a = self._admission
+        yield GaugeMetricFamily("headworks_limit", "", a.limit.turns)
+        yield GaugeMetricFamily("headworks_loop_lag", "", a.pace.lag_seconds)
+        yield GaugeMetricFamily("headworks_flow_wait", "", a.pace.wait_seconds)
+        yield GaugeMetricFamily("headworks_flow_run", "", a._forecast.run_seconds)
+        yield GaugeMetricFamily("headworks_flow_needed", "", a._forecast.needed_turns)
+        yield GaugeMetricFamily("headworks_flow_refused", "", sum(a.refused.values()))
         yield GaugeMetricFamily("headworks_engine_running", "Turns in the engine's batch.", load.running)
         yield GaugeMetricFamily("headworks_engine_waiting", "Turns waiting in the engine.", load.waiting)
         yield GaugeMetricFamily("headworks_engine_cache_used", "Share of the key/value cache.", load.cache_used)

@@ -8,6 +8,7 @@ from headworks.intake.voice.encoding import AudioEncoding
 from headworks.policy.trust.assess import Trust
 from headworks.policy.verdict import Obligations, Verdict
 from headworks.server.engine.engine import FinishReason
+from headworks.server.flow.service_class import ServiceClass
 from headworks.server.turn.steps import (
     Accepted,
     Chunk,
@@ -34,6 +35,10 @@ _ENCODINGS = {
     AudioEncoding.CONTAINER: pb.AUDIO_ENCODING_CONTAINER,
     AudioEncoding.LINEAR16: pb.AUDIO_ENCODING_LINEAR16,
 }
+_CLASSES = {
+    ServiceClass.INTERACTIVE: pb.SERVICE_CLASS_INTERACTIVE,
+    ServiceClass.BATCH: pb.SERVICE_CLASS_BATCH,
+}
 
 
 class UnknownReply(Exception):
@@ -58,6 +63,7 @@ def setup_message(setup: Setup) -> pb.TurnSetup:
         ),
         instructions=setup.instructions,
         purpose=setup.purpose,
+        service_class=_CLASSES[setup.service_class],
     )
 
 

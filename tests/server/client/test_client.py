@@ -11,6 +11,7 @@ from headworks.intake.span import Modality
 from headworks.intake.voice.encoding import AudioEncoding, VoiceForm
 from headworks.server.client.client import CallFailed, HeadworksClient
 from headworks.server.flow.errors import Draining
+from headworks.server.flow.service_class import ServiceClass
 from headworks.server.turn.steps import Chunk, Delta, Setup
 from headworks.v1.turn_pb2_grpc import add_TurnServiceServicer_to_server
 from tests.server.cli.scripted import EVENTS, NORMALIZED, TURN_ID, ScriptedTurns
@@ -54,12 +55,14 @@ async def test_setup_and_every_kind_of_part_reach_the_server(client: HeadworksCl
         for modality in Modality:
             yield Chunk(modality, b"x", is_last=modality is not Modality.VOICE)
 
-    setup = Setup("m", "be brief", "test", VoiceForm(AudioEncoding.LINEAR16, 8000, True), 7, 0.5, 0.9, 3)
+    setup = Setup(
+        "m", "be brief", "test", VoiceForm(AudioEncoding.LINEAR16, 8000, True), 7, 0.5, 0.9, 3, ServiceClass.BATCH
+    )
     [_ async for _ in client.converse(setup, parts())]
     sent = turns.requests[0].setup
     assert (sent.model, sent.instructions, sent.purpose) == ("m", "be brief", "test")
     assert (sent.voice.encoding, sent.voice.sample_rate_hertz, sent.voice.partials) == (2, 8000, True)
-    assert (sent.generation.max_output_tokens, sent.generation.seed) == (7, 3)
+    assert (sent.generation.max_output_tokens, sent.generation.seed, sent.service_class) == (7, 3, 2)
     assert [request.WhichOneof("step") for request in turns.requests[1:]] == ["text", "audio", "image", "table"]
     assert [turns.parts(kind)[0].last for kind in ("text", "audio", "image", "table")] == [True, False, True, True]
     assert turns.metadata["authorization"] == "Bearer secret"

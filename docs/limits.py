@@ -32,6 +32,7 @@ IS_LIMIT = re.compile(r"(^|\.)(max_\w+|wait_seconds|\w+_seconds|\w+_milliseconds
 NOT_LIMITS = re.compile(r"simulated\.|endpoint\.(min|padding)|partial_|padding")
 SECTIONS = {
     "flow": "Turns at once",
+    "state": "Rates",
     "turn": "One turn",
     "intake": "Input",
     "engine": "Engine",

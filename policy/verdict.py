@@ -44,6 +44,8 @@ class Obligations:
     weight: float = 1.0
     """The tenant's share when tenants wait for each other: one of weight 2 is served twice as many tokens as one of
     1."""
+    per_subject: bool = False
+    """Whether each subject of the tenant has the rates and the turns at once for itself."""
     modalities: tuple[str, ...] = ()
     """The kinds of input that the turn may carry, from `facts.MODALITIES`; none unless they are named."""
 

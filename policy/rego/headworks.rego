@@ -11,6 +11,7 @@
 # A tenant may name more than the shipped data does:
 #   "turns_per_second", "turns_per_day", "tokens_per_second", "tokens_per_day"   rates, like those of a minute
 #   "max_concurrent_turns"   turns that run at once
+#   "per_subject"            true: each subject has the rates and the turns at once for itself
 #   "weight"                 its share when tenants wait for each other; 1 where it is absent
 #   "trust_steps"            ceilings of callers whose trust is below a step; of all that hold, the least counts:
 #                            [{"below": 0.5, "tokens_per_minute": 10000}, {"below": 0.4, "tokens_per_minute": 1000}]
@@ -97,6 +98,7 @@ held contains "ceilings" if {
 	every _, value in object.filter(tenant, may_be_absent) {
 		is_number(value)
 	}
+	is_boolean(per_subject)
 	is_array(trust_steps)
 	every step in trust_steps {
 		is_number(step.below)
@@ -117,6 +119,8 @@ step_names := {
 	"turns_per_second", "turns_per_minute", "turns_per_day",
 	"tokens_per_second", "tokens_per_minute", "tokens_per_day",
 }
+
+per_subject := object.get(tenant, "per_subject", false)
 
 trust_steps := object.get(tenant, "trust_steps", [])
 
@@ -144,6 +148,7 @@ obligations := object.union_n([
 		"turns_per_minute": tenant.turns_per_minute,
 		"tokens_per_minute": tenant.tokens_per_minute,
 		"modalities": allowed_modalities,
+		"per_subject": per_subject,
 	},
 	tightened,
 ])

@@ -209,6 +209,7 @@ def _obligations(held: pb.Obligations) -> Obligations:
     return Obligations(
         **{name: stated.get(name) for name in CEILINGS},
         weight=stated.get("weight", 1.0),
+        per_subject=held.per_subject,
         modalities=tuple(_modality(modality).value for modality in held.modalities),
     )
 

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 
+from headworks.policy.identity.caller import Caller
 from headworks.policy.verdict import Obligations
 from headworks.server.flow.allowance import Allowance
 from headworks.server.flow.errors import TooMany
@@ -82,8 +83,9 @@ class Spending:
 class Meter:
     """Books tokens by tenant and holds tenants to the rates that policy obliges them to.
 
-    A tenant's callers share its rates. Where policy gives them different ones, for instance by trust, each rate is a
-    bucket of its own: a caller of little trust cannot use up what the others have.
+    A tenant's callers share its rates, unless policy gives them to each subject. Where policy gives callers different
+    ones, for instance by trust, each rate is a bucket of its own: a caller of little trust cannot use up what the
+    others have.
     """
 
     def __init__(self, state: State, max_tenants: int, longest_turn_seconds: float) -> None:
@@ -98,7 +100,7 @@ class Meter:
         self._lease_seconds = longest_turn_seconds + _LEASE_MARGIN_SECONDS
         self._accounts: OrderedDict[str, _Account] = OrderedDict()
 
-    async def admit(self, tenant: str, obligations: Obligations) -> tuple[Allowance, ...]:
+    async def admit(self, caller: Caller, obligations: Obligations) -> tuple[Allowance, ...]:
         """Count one turn.
 
         Returns:
@@ -106,17 +108,18 @@ class Meter:
         Raises:
             TooMany: a rate of the tenant's is used up or reserved; says when there is room again.
         """
-        turns = _buckets(tenant, obligations, _TURN_RATES)
-        tokens = _buckets(tenant, obligations, _TOKEN_RATES)
+        holder = _holder(caller, obligations)
+        turns = _buckets(holder, obligations, _TURN_RATES)
+        tokens = _buckets(holder, obligations, _TOKEN_RATES)
         levels: Sequence[float] = ()
         if turns or tokens:
             takes = [Take(bucket, 1, 1) for bucket in turns] + [Take(bucket, 0, 1) for bucket in tokens]
             levels = _granted(await self._state.take(takes)).levels
-        self._account(tenant).totals.turns += 1
+        self._account(caller.tenant).totals.turns += 1
         return _allowances([*turns, *tokens], levels)
 
     @asynccontextmanager
-    async def reserve(self, tenant: str, obligations: Obligations, tokens: int) -> AsyncGenerator[Spending, None]:
+    async def reserve(self, caller: Caller, obligations: Obligations, tokens: int) -> AsyncGenerator[Spending, None]:
         """Keep an answer's ceiling aside for the length of the block, in which the turn runs.
 
         So a tenant whose turns start together overdraws a rate by at most what one of them may spend. However the
@@ -125,13 +128,14 @@ class Meter:
         Raises:
             TooMany: a rate of the tenant's is used up or reserved, or too many of its turns run.
         """
-        buckets = _buckets(tenant, obligations, _TOKEN_RATES)
-        running = self._running(tenant, obligations)
+        holder = _holder(caller, obligations)
+        buckets = _buckets(holder, obligations, _TOKEN_RATES)
+        running = self._running(holder, obligations)
         lease = ""
         if buckets or running:
             takes = [Take(bucket, tokens, 1, is_reserved=True) for bucket in buckets]
             lease = _granted(await self._state.take(takes, running)).lease
-        account = self._account(tenant)
+        account = self._account(caller.tenant)
         account.running += 1
         spending = Spending(self._state, account.totals, buckets, tokens)
         try:
@@ -145,9 +149,9 @@ class Meter:
         """Return the tenant's line; it changes as more is booked."""
         return self._account(tenant).totals
 
-    def _running(self, tenant: str, obligations: Obligations) -> Running | None:
+    def _running(self, holder: str, obligations: Obligations) -> Running | None:
         allowed = obligations.max_concurrent_turns
-        return None if allowed is None else Running(f"{_RUNNING}:{tenant}", allowed, self._lease_seconds)
+        return None if allowed is None else Running(f"{_RUNNING}:{holder}", allowed, self._lease_seconds)
 
     def _account(self, tenant: str) -> _Account:
         account = self._accounts.get(tenant)
@@ -167,10 +171,15 @@ class Meter:
             del self._accounts[tenant]
 
 
-def _buckets(tenant: str, obligations: Obligations, rates: Sequence[tuple[str, float]]) -> list[Bucket]:
+def _holder(caller: Caller, obligations: Obligations) -> str:
+    """Return who has the rates; no tenant's name can be mistaken for a subject's."""
+    return repr((caller.tenant, caller.subject)) if obligations.per_subject else repr(caller.tenant)
+
+
+def _buckets(holder: str, obligations: Obligations, rates: Sequence[tuple[str, float]]) -> list[Bucket]:
     """Return the buckets of those rates that policy sets."""
     return [
-        Bucket(f"{name}:{allowed}:{tenant}", allowed, seconds)
+        Bucket(f"{name}:{allowed}:{holder}", allowed, seconds)
         for name, seconds in rates
         if (allowed := getattr(obligations, name)) is not None
     ]

@@ -158,6 +158,7 @@ def _obligations(obligations: Obligations) -> pb.Obligations:
         tokens_per_day=obligations.tokens_per_day,
         max_concurrent_turns=obligations.max_concurrent_turns,
         weight=obligations.weight if obligations.weight != 1.0 else None,
+        per_subject=obligations.per_subject,
     )
 
 

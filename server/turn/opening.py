@@ -74,7 +74,7 @@ class Opening:
             setup = await self._setup(steps)
             asked = setup.max_output_tokens or self._settings.answer.default_output_tokens
             judgement = await inspection.open(setup, asked)
-            allowances = await self._meter.admit(tenant, inspection.obligations)
+            allowances = await self._meter.admit(visit.caller, inspection.obligations)
             await sink(Accepted(record.turn_id, record.model, judgement, allowances))
             first = await self._first_chunk(steps)
             inspection.check_modality(first.modality)
@@ -82,7 +82,7 @@ class Opening:
         ceiling = _least(asked, inspection.obligations.max_output_tokens)
         async with self._admission.grant(tenant, visit.peer):
             record.permitted()
-            async with self._meter.reserve(tenant, inspection.obligations, ceiling) as spending:
+            async with self._meter.reserve(visit.caller, inspection.obligations, ceiling) as spending:
                 try:
                     yield OpenTurn(setup, first, ceiling, inspection, spending)
                 finally:

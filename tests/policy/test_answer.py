@@ -106,6 +106,7 @@ ODD: list[tuple[str, Any]] = [
     ("a weight that outweighs all", {**ALLOW, "obligations": {"modalities": [], "weight": 10**400}}),
     ("a weight that is no number", {**ALLOW, "obligations": {"modalities": [], "weight": float("nan")}}),
     ("a weight that is true", {**ALLOW, "obligations": {"modalities": [], "weight": True}}),
+    ("a subject in text", {**ALLOW, "obligations": {"modalities": [], "per_subject": "yes"}}),
     ("a weight in text", {**ALLOW, "obligations": {"modalities": [], "weight": "2"}}),
     ("a ceiling that JSON cannot keep", {**ALLOW, "obligations": {"modalities": [], "max_input_tokens": 2**53}}),
 ]

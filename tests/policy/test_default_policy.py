@@ -93,6 +93,7 @@ STEPPED = Obligations(
     tokens_per_day=900000,
     max_concurrent_turns=4,
     weight=2.5,
+    per_subject=True,
     modalities=("text",),
 )
 BELOW_07 = replace(STEPPED, max_output_tokens=600, max_concurrent_turns=2)

@@ -861,6 +861,7 @@ class Obligations(_message.Message):
     TOKENS_PER_DAY_FIELD_NUMBER: _builtins.int
     MAX_CONCURRENT_TURNS_FIELD_NUMBER: _builtins.int
     WEIGHT_FIELD_NUMBER: _builtins.int
+    PER_SUBJECT_FIELD_NUMBER: _builtins.int
     max_input_tokens: _builtins.int
     """Most prompt tokens."""
     max_output_tokens: _builtins.int
@@ -883,6 +884,8 @@ class Obligations(_message.Message):
     """The tenant's share when tenants wait for each other: one of weight 2 is served twice as many tokens as one of 1.
     Absent means 1.
     """
+    per_subject: _builtins.bool
+    """True where the rates and the turns at once are each subject's own (one user, one key), and not its tenant's together."""
     @_builtins.property
     def modalities(self) -> _containers.RepeatedScalarFieldContainer[Global___Modality.ValueType]:
         """Kinds of input that the turn may carry."""
@@ -901,10 +904,11 @@ class Obligations(_message.Message):
         tokens_per_day: _builtins.int | None = ...,
         max_concurrent_turns: _builtins.int | None = ...,
         weight: _builtins.float | None = ...,
+        per_subject: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_max_concurrent_turns", b"_max_concurrent_turns", "_max_input_tokens", b"_max_input_tokens", "_max_output_tokens", b"_max_output_tokens", "_tokens_per_day", b"_tokens_per_day", "_tokens_per_minute", b"_tokens_per_minute", "_tokens_per_second", b"_tokens_per_second", "_turns_per_day", b"_turns_per_day", "_turns_per_minute", b"_turns_per_minute", "_turns_per_second", b"_turns_per_second", "_weight", b"_weight", "max_concurrent_turns", b"max_concurrent_turns", "max_input_tokens", b"max_input_tokens", "max_output_tokens", b"max_output_tokens", "tokens_per_day", b"tokens_per_day", "tokens_per_minute", b"tokens_per_minute", "tokens_per_second", b"tokens_per_second", "turns_per_day", b"turns_per_day", "turns_per_minute", b"turns_per_minute", "turns_per_second", b"turns_per_second", "weight", b"weight"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_concurrent_turns", b"_max_concurrent_turns", "_max_input_tokens", b"_max_input_tokens", "_max_output_tokens", b"_max_output_tokens", "_tokens_per_day", b"_tokens_per_day", "_tokens_per_minute", b"_tokens_per_minute", "_tokens_per_second", b"_tokens_per_second", "_turns_per_day", b"_turns_per_day", "_turns_per_minute", b"_turns_per_minute", "_turns_per_second", b"_turns_per_second", "_weight", b"_weight", "max_concurrent_turns", b"max_concurrent_turns", "max_input_tokens", b"max_input_tokens", "max_output_tokens", b"max_output_tokens", "modalities", b"modalities", "tokens_per_day", b"tokens_per_day", "tokens_per_minute", b"tokens_per_minute", "tokens_per_second", b"tokens_per_second", "turns_per_day", b"turns_per_day", "turns_per_minute", b"turns_per_minute", "turns_per_second", b"turns_per_second", "weight", b"weight"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_concurrent_turns", b"_max_concurrent_turns", "_max_input_tokens", b"_max_input_tokens", "_max_output_tokens", b"_max_output_tokens", "_tokens_per_day", b"_tokens_per_day", "_tokens_per_minute", b"_tokens_per_minute", "_tokens_per_second", b"_tokens_per_second", "_turns_per_day", b"_turns_per_day", "_turns_per_minute", b"_turns_per_minute", "_turns_per_second", b"_turns_per_second", "_weight", b"_weight", "max_concurrent_turns", b"max_concurrent_turns", "max_input_tokens", b"max_input_tokens", "max_output_tokens", b"max_output_tokens", "modalities", b"modalities", "per_subject", b"per_subject", "tokens_per_day", b"tokens_per_day", "tokens_per_minute", b"tokens_per_minute", "tokens_per_second", b"tokens_per_second", "turns_per_day", b"turns_per_day", "turns_per_minute", b"turns_per_minute", "turns_per_second", b"turns_per_second", "weight", b"weight"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__max_concurrent_turns: _TypeAlias = _typing.Literal["max_concurrent_turns"]  # noqa: Y015
     _WhichOneofArgType__max_concurrent_turns: _TypeAlias = _typing.Literal["_max_concurrent_turns", b"_max_concurrent_turns"]  # noqa: Y015

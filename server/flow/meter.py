@@ -4,6 +4,7 @@ from collections import OrderedDict
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from itertools import islice
 
 from headworks.policy.identity.caller import Caller
@@ -37,6 +38,17 @@ class TenantTotals:
 class _Account:
     totals: TenantTotals = field(default_factory=TenantTotals)
     running: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Rates:
+    """What obligations hold one tenant or subject to, as the figures know it."""
+
+    turns: tuple[Bucket, ...]
+    tokens: tuple[Bucket, ...]
+    running: Running | None
+    admission: tuple[Take, ...]
+    """One turn of each rate of turns, and a look at each rate of tokens."""
 
 
 class Spending:
@@ -97,7 +109,7 @@ class Meter:
         """
         self._state = state
         self._max_tenants = max_tenants
-        self._lease_seconds = longest_turn_seconds + _LEASE_MARGIN_SECONDS
+        self._rates = lru_cache(max_tenants)(partial(_rates, longest_turn_seconds + _LEASE_MARGIN_SECONDS))
         self._accounts: OrderedDict[str, _Account] = OrderedDict()
 
     async def admit(self, caller: Caller, obligations: Obligations) -> tuple[Allowance, ...]:
@@ -106,17 +118,14 @@ class Meter:
         Returns:
             What is left of each rate.
         Raises:
-            TooMany: a rate of the tenant's is used up or reserved; says when there is room again.
+            TooMany: a rate is used up or reserved; says when there is room again.
         """
-        holder = _holder(caller, obligations)
-        turns = _buckets(holder, obligations, _TURN_RATES)
-        tokens = _buckets(holder, obligations, _TOKEN_RATES)
+        rates = self._rates_of(caller, obligations)
         levels: Sequence[float] = ()
-        if turns or tokens:
-            takes = [Take(bucket, 1, 1) for bucket in turns] + [Take(bucket, 0, 1) for bucket in tokens]
-            levels = _granted(await self._state.take(takes)).levels
+        if rates.admission:
+            levels = _granted(await self._state.take(rates.admission)).levels
         self._account(caller.tenant).totals.turns += 1
-        return _allowances([*turns, *tokens], levels)
+        return _allowances(rates.turns + rates.tokens, levels)
 
     @asynccontextmanager
     async def reserve(self, caller: Caller, obligations: Obligations, tokens: int) -> AsyncGenerator[Spending, None]:
@@ -126,32 +135,29 @@ class Meter:
         block ends, what the answer did not use is given back, and the turn runs no more.
 
         Raises:
-            TooMany: a rate of the tenant's is used up or reserved, or too many of its turns run.
+            TooMany: a rate is used up or reserved, or too many turns run.
         """
-        holder = _holder(caller, obligations)
-        buckets = _buckets(holder, obligations, _TOKEN_RATES)
-        running = self._running(holder, obligations)
-        lease = ""
-        if buckets or running:
-            takes = [Take(bucket, tokens, 1, is_reserved=True) for bucket in buckets]
+        rates = self._rates_of(caller, obligations)
+        running, lease = rates.running, ""
+        if rates.tokens or running:
+            takes = [Take(bucket, tokens, 1, is_reserved=True) for bucket in rates.tokens]
             lease = _granted(await self._state.take(takes, running)).lease
         account = self._account(caller.tenant)
         account.running += 1
-        spending = Spending(self._state, account.totals, buckets, tokens)
+        spending = Spending(self._state, account.totals, rates.tokens, tokens)
         try:
             yield spending
         finally:
             account.running -= 1
-            if buckets or running:
+            if rates.tokens or running:
                 await self._state.settle(spending.returns(), running.key if running else "", lease)
 
     def totals(self, tenant: str) -> TenantTotals:
         """Return the tenant's line; it changes as more is booked."""
         return self._account(tenant).totals
 
-    def _running(self, holder: str, obligations: Obligations) -> Running | None:
-        allowed = obligations.max_concurrent_turns
-        return None if allowed is None else Running(f"{_RUNNING}:{holder}", allowed, self._lease_seconds)
+    def _rates_of(self, caller: Caller, obligations: Obligations) -> _Rates:
+        return self._rates(caller.tenant, caller.subject if obligations.per_subject else None, obligations)
 
     def _account(self, tenant: str) -> _Account:
         account = self._accounts.get(tenant)
@@ -171,18 +177,26 @@ class Meter:
             del self._accounts[tenant]
 
 
-def _holder(caller: Caller, obligations: Obligations) -> str:
-    """Return who has the rates; no tenant's name can be mistaken for a subject's."""
-    return repr((caller.tenant, caller.subject)) if obligations.per_subject else repr(caller.tenant)
+def _rates(lease_seconds: float, tenant: str, subject: str | None, obligations: Obligations) -> _Rates:
+    """Return what obligations hold a tenant to, or one subject of it."""
+    holder = repr(tenant if subject is None else (tenant, subject))
+    turns, tokens = _buckets(holder, obligations, _TURN_RATES), _buckets(holder, obligations, _TOKEN_RATES)
+    allowed = obligations.max_concurrent_turns
+    return _Rates(
+        turns,
+        tokens,
+        running=None if allowed is None else Running(f"{_RUNNING}:{holder}", allowed, lease_seconds),
+        admission=tuple(Take(bucket, 1, 1) for bucket in turns) + tuple(Take(bucket, 0, 1) for bucket in tokens),
+    )
 
 
-def _buckets(holder: str, obligations: Obligations, rates: Sequence[tuple[str, float]]) -> list[Bucket]:
-    """Return the buckets of those rates that policy sets."""
-    return [
+def _buckets(holder: str, obligations: Obligations, rates: Sequence[tuple[str, float]]) -> tuple[Bucket, ...]:
+    """Return the buckets of those rates that policy sets; the allowed number is in the key, as a bucket's must be."""
+    return tuple(
         Bucket(f"{name}:{allowed}:{holder}", allowed, seconds)
         for name, seconds in rates
         if (allowed := getattr(obligations, name)) is not None
-    ]
+    )
 
 
 def _granted(decision: Granted | Refused) -> Granted:

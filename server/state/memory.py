@@ -89,8 +89,11 @@ class MemoryState:
             held = self._levels[bucket.key] = _Level(float(bucket.allowed), now)
             return held
         self._levels.move_to_end(bucket.key)
-        flowed = (now - held.at) * bucket.allowed / bucket.period_seconds
-        held.level, held.at = min(float(bucket.allowed), held.level + flowed), now
+        if held.at != now:
+            held.level += (now - held.at) * bucket.allowed / bucket.period_seconds
+            held.at = now
+            if held.level > bucket.allowed:
+                held.level = float(bucket.allowed)
         return held
 
     def _has_room(self, running: Running, now: float) -> bool:
@@ -116,7 +119,7 @@ class MemoryState:
 
     def _forget(self) -> None:
         """Make room. What is reserved from and what runs is kept, so running turns alone can exceed the bound."""
-        surplus = self.keys - self._max_keys
+        surplus = len(self._levels) + len(self._counts) - self._max_keys
         if surplus > 0:
             unused = (key for key, held in self._levels.items() if not held.reservations)
             for key in list(islice(unused, surplus)):

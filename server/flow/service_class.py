@@ -1,12 +1,12 @@
-"""Classes of service: who is waiting for an answer, and what can wait."""
+"""How urgent a turn is."""
 
 from enum import StrEnum
 
 
 class ServiceClass(StrEnum):
-    """How urgent a turn is, as its caller says."""
+    """The class that a caller asks for. It orders turns that wait, and nothing else."""
 
     INTERACTIVE = "interactive"
-    """Somebody waits for the answer."""
+    """Somebody waits for the first token."""
     BATCH = "batch"
-    """It may wait; it runs in what interactive turns leave, and in a share of its own."""
+    """Nobody watches; the turn may wait while interactive ones run."""

@@ -15,6 +15,7 @@ from headworks.server.flow.admission import Admission
 from headworks.server.flow.meter import Meter
 from headworks.server.main.model import open_model
 from headworks.server.settings import Settings
+from headworks.server.state.memory import MemoryState
 from headworks.server.telemetry.metrics import LoadCollector
 from headworks.server.telemetry.telemetry import Telemetry
 from headworks.server.turn.opening import Opening
@@ -52,7 +53,7 @@ async def open_turns(
     intake = await Intake.load(settings.intake, store, served.count_tokens)
     parts.callback(intake.close)
     admission = Admission(settings.flow, clock, engine.load)
-    meter = Meter(settings.flow.max_tenants, clock)
+    meter = Meter(MemoryState(settings.state, clock), settings.flow.max_tenants, settings.turn.max_seconds)
     opening = Opening(served, judge, settings.policy.trust, admission, meter, settings.turn, clock)
     runner = TurnRunner(
         served=served, intake=intake, opening=opening, observer=telemetry, settings=settings.turn, clock=clock

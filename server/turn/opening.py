@@ -92,15 +92,16 @@ class Opening:
             kind, now = setup.service_class, self._clock.now()
             self._admission.expect(_claim(visit, kind, asked, now, deadline), call)
             judgement = await inspection.open(setup, asked)
-            self._meter.admit(tenant, inspection.obligations)
-            await sink(Accepted(record.turn_id, record.model, judgement))
+            allowances = await self._meter.admit(visit.caller, inspection.obligations)
+            await sink(Accepted(record.turn_id, record.model, judgement, allowances))
             first = await self._first_chunk(steps)
             inspection.check_modality(first.modality)
         record.work_came()
         ceiling = _least(asked, inspection.obligations.max_output_tokens)
-        async with self._admission.grant(_claim(visit, kind, ceiling, self._clock.now(), deadline)) as grant:
+        claim = _claim(visit, kind, ceiling, self._clock.now(), deadline, inspection.obligations.weight)
+        async with self._admission.grant(claim) as grant:
             record.permitted()
-            with self._meter.reserve(tenant, inspection.obligations, ceiling) as spending:
+            async with self._meter.reserve(visit.caller, inspection.obligations, ceiling) as spending:
                 try:
                     yield OpenTurn(setup, first, ceiling, inspection, spending, grant)
                 finally:
@@ -137,12 +138,15 @@ def _least(asked: int, ceiling: int | None) -> int:
     return asked if ceiling is None else min(asked, ceiling)
 
 
-def _claim(visit: Visit, service_class: ServiceClass, tokens: int, now: float, deadline: float) -> Claim:
+def _claim(
+    visit: Visit, service_class: ServiceClass, tokens: int, now: float, deadline: float, weight: float = 1.0
+) -> Claim:
     return Claim(
         tenant=visit.caller.tenant,
         caller=visit.caller.subject,
         peer=visit.peer,
         service_class=service_class,
+        weight=weight,
         tokens=tokens,
         joined_at=now,
         deadline=deadline,

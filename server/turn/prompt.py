@@ -51,7 +51,7 @@ class TurnPrompt:
         Raises:
             TurnRefused, JudgeUnavailable: policy does not allow what is now known.
             TooLarge: over the tokens that policy, settings or the engine allow.
-            TooMany: the tenant's minute is used up.
+            TooMany: the tenant's minute or day is used up.
         """
         async with self._one_at_a_time:
             await self._sink(Found(finding))
@@ -62,7 +62,7 @@ class TurnPrompt:
             self._hold_to_policy()
             self.spans.extend(written)
             held, self._held = self._held, ()
-            self._feed(held + tuple(chain.from_iterable(span.token_ids for span in written)))
+            await self._feed(held + tuple(chain.from_iterable(span.token_ids for span in written)))
 
     async def finish(self) -> None:
         """Write what the template has after the input, and end the feed.
@@ -75,7 +75,7 @@ class TurnPrompt:
             raise BadMedia("the input came to no text: nothing was written, said or shown")
         rest = await self._writer.finish()
         self._hold_to_policy()
-        self._feed(rest, is_last=True)
+        await self._feed(rest, is_last=True)
         self._grant.input_ended()
 
     def _hold_to_policy(self) -> None:
@@ -83,11 +83,11 @@ class TurnPrompt:
         if ceiling is not None and self._writer.tokens > ceiling:
             raise TooLarge("obligations.max_input_tokens", ceiling, self._writer.tokens)
 
-    def _feed(self, token_ids: tuple[int, ...], *, is_last: bool = False) -> None:
+    async def _feed(self, token_ids: tuple[int, ...], *, is_last: bool = False) -> None:
         needed = self.feed.tokens + len(token_ids) + 1
         if needed > self._served.max_tokens:
             raise TooLarge(self._served.max_tokens_setting, self._served.max_tokens, needed)
-        self._spending.charge_input(len(token_ids))
+        await self._spending.charge_input(len(token_ids))
         self._record.fed(len(token_ids))
         self._grant.fed(len(token_ids))
         self.feed.put(token_ids, is_last=is_last)

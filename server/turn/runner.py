@@ -10,6 +10,7 @@ from headworks.policy.errors import JudgeUnavailable
 from headworks.server.clock import Clock
 from headworks.server.engine.engine import EngineRequest, FinishReason, Sampling
 from headworks.server.engine.served import ServedModel
+from headworks.server.flow.allowance import remaining_of
 from headworks.server.flow.service_class import ServiceClass
 from headworks.server.turn.answer import Answer
 from headworks.server.turn.errors import TurnRefused, TurnTimedOut
@@ -82,7 +83,7 @@ class TurnRunner:
                 watching = tasks.create_task(expect_no_more(steps))
                 reason = await answering
                 watching.cancel()
-            await sink(_finished(turn, record, reason))
+            await sink(await _finished(turn, record, reason))
 
     async def normalize(
         self, visit: Visit, steps: AsyncIterator[Step], *, turn_id: str, deadline_seconds: float | None = None
@@ -158,9 +159,10 @@ def _sampling(turn: OpenTurn) -> Sampling:
     return Sampling(turn.ceiling, temperature=setup.temperature, top_p=setup.top_p, seed=setup.seed)
 
 
-def _finished(turn: OpenTurn, record: TurnRecord, reason: FinishReason) -> Finished:
+async def _finished(turn: OpenTurn, record: TurnRecord, reason: FinishReason) -> Finished:
     used = record.usage
-    usage = Usage(used.input_tokens, used.output_tokens, turn.spending.remaining(used.output_tokens))
+    left = await turn.spending.remaining(used.output_tokens)
+    usage = Usage(used.input_tokens, used.output_tokens, remaining_of(left, "tokens_per_minute"), left)
     return Finished(reason, usage, record.timings, turn.inspection.latest)
 
 

@@ -9,6 +9,7 @@ from headworks.intake.voice.encoding import AudioEncoding, VoiceForm
 from headworks.policy.trust.assess import Trust
 from headworks.policy.verdict import Verdict
 from headworks.server.engine.engine import FinishReason
+from headworks.server.flow.allowance import Allowance
 from headworks.server.flow.service_class import ServiceClass
 from headworks.server.turn.errors import BadRequest
 
@@ -92,6 +93,8 @@ class Accepted:
     turn_id: str
     model: str
     judgement: Judgement
+    allowances: tuple[Allowance, ...] = ()
+    """What the tenant has left of each rate, with this turn counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +136,9 @@ class Usage:
     input_tokens: int = 0
     output_tokens: int = 0
     remaining_tokens_per_minute: int | None = None
+    """Also one of the allowances."""
+    allowances: tuple[Allowance, ...] = ()
+    """What the tenant has left of each rate of tokens."""
 
 
 @dataclass(frozen=True, slots=True)

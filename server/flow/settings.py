@@ -1,6 +1,8 @@
 """Limits on how many turns run."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from headworks.server.flow.watch import WatchSettings
 
 _AT_LEAST_ONE = (
     *("max_turns", "max_tenant_turns", "max_peer_turns", "max_tenants"),
@@ -32,6 +34,7 @@ class FlowSettings:
     proxy all tenants share a host, and one that floods it meets its own bound first."""
     max_tenants: int = 10_000
     """Tenants with a meter or a ledger line of their own; the one seen longest ago makes room."""
+    watch: WatchSettings = field(default_factory=WatchSettings)
 
     def __post_init__(self) -> None:
         for name in _AT_LEAST_ONE:

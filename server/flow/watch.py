@@ -140,6 +140,10 @@ class FlowWatch:
         """Return whether the signal is out of its usual range now."""
         return signal in self._since
 
+    def usual(self, signal: Signal) -> float:
+        """Return what 95 % of the signal's values stay below, 0 until that is known."""
+        return self._detectors[signal].usual
+
     def alarms(self) -> tuple[Alarm, ...]:
         """Return the alarms of this moment."""
         return tuple(self._alarm(signal) for signal in self._since)

@@ -12,11 +12,16 @@ from headworks.server.clock import Clock
 from headworks.server.engine.served import ServedModel
 from headworks.server.engine.supervised import SupervisedEngine
 from headworks.server.flow.admission import Admission
+from headworks.server.flow.figures import FlowFigures
 from headworks.server.flow.meter import Meter
+from headworks.server.flow.settings import FlowSettings
+from headworks.server.flow.watch import FlowWatch
 from headworks.server.main.model import open_model
 from headworks.server.settings import Settings
-from headworks.server.telemetry.metrics import LoadCollector
+from headworks.server.telemetry.load import LoadCollector
+from headworks.server.telemetry.log import FlowLog
 from headworks.server.telemetry.telemetry import Telemetry
+from headworks.server.telemetry.vllm import VllmCollector
 from headworks.server.turn.opening import Opening
 from headworks.server.turn.runner import TurnRunner
 
@@ -57,5 +62,14 @@ async def open_turns(
     runner = TurnRunner(
         served=served, intake=intake, opening=opening, observer=telemetry, settings=settings.turn, clock=clock
     )
-    registry.register(LoadCollector(admission, engine))
+    watch = FlowWatch(settings.flow.watch, FlowLog())
+    registry.register(LoadCollector(lambda: _figures(admission, settings.flow), engine, watch, settings.telemetry))
+    registry.register(VllmCollector())
     return TurnParts(served, engine, intake, admission, runner)
+
+
+def _figures(admission: Admission, settings: FlowSettings) -> FlowFigures:
+    waiting = {"interactive": admission.waiting}
+    return FlowFigures(
+        held=admission.held, limit=settings.max_turns, waiting_by_class=waiting, silent=len(admission.lobby)
+    )

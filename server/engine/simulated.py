@@ -76,15 +76,18 @@ class SimulatedEngine:
             await self._clock.sleep(max(0.0, due - self._clock.now()))
             if self._is_closed:
                 raise (EngineBroken if given else EngineUnavailable)("the simulated engine was closed")
-            first, now = given, self._clock.now()
-            while given < count and (given == first or (due <= now and self._settings.gap_seconds > 0)):
-                given += 1
-                due += self._settings.gap_seconds
+            first, given = given, min(count, given + 1 + self._overdue(due))
+            due += (given - first) * self._settings.gap_seconds
             if await held.grow(given - first):
                 # What it lost is prefilled once more.
                 due = self._clock.now() + self._settings.first_token_seconds
             finish = (FinishReason.LENGTH if is_cut else FinishReason.STOP) if given == count else None
             yield Piece(tuple(self._token_ids[i % len(self._token_ids)] for i in range(first, given)), finish)
+
+    def _overdue(self, due: float) -> int:
+        """Return how many tokens have come due after the one that was due then; without a gap there are none."""
+        gap = self._settings.gap_seconds
+        return int((self._clock.now() - due) / gap) if gap > 0 else 0
 
     @asynccontextmanager
     async def _place(self) -> AsyncGenerator[None, None]:

@@ -56,7 +56,7 @@ async def open_turns(
     served, engine = await open_model(settings, language, clock, parts)
     intake = await Intake.load(settings.intake, store, served.count_tokens)
     parts.callback(intake.close)
-    admission = Admission(settings.flow, clock)
+    admission = Admission(settings.flow, clock, engine.load)
     meter = Meter(settings.flow.max_tenants, clock)
     opening = Opening(served, judge, settings.policy.trust, admission, meter, settings.turn, clock)
     runner = TurnRunner(

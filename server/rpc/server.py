@@ -5,6 +5,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 from headworks.policy.identity.caller import Identifier
 from headworks.server.clock import Clock
+from headworks.server.rpc.acceptors import Acceptors
 from headworks.server.rpc.interceptor import TurnInterceptor
 from headworks.server.rpc.reflection import add_reflection
 from headworks.server.rpc.servicer import TurnService
@@ -26,11 +27,11 @@ class RpcServer:
     def __init__(self, settings: RpcSettings, runner: TurnRunner, identifier: Identifier, clock: Clock) -> None:
         self._settings = settings
         self._health = health.aio.HealthServicer()
-        self._server = grpc.aio.server(
-            interceptors=[TurnInterceptor(SERVICE_NAME, identifier, settings, clock)],
-            options=_options(settings),
-        )
-        add_TurnServiceServicer_to_server(TurnService(runner, settings.send_seconds, clock), self._server)
+        interceptors = [TurnInterceptor(SERVICE_NAME, identifier, settings, clock)]
+        self._server = grpc.aio.server(interceptors=interceptors, options=_options(settings))
+        self._acceptors = Acceptors(self._server, interceptors, settings.max_accepts)
+        service = TurnService(runner, settings.send_seconds, clock)
+        add_TurnServiceServicer_to_server(service, self._acceptors)  # type: ignore[arg-type]  # it is registered there
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         add_reflection(self._server, (turn_pb2.DESCRIPTOR, health_pb2.DESCRIPTOR))
         self.port = 0
@@ -49,6 +50,7 @@ class RpcServer:
         except RuntimeError as error:
             raise OSError(f"{address} cannot be taken") from error
         await self._server.start()
+        self._acceptors.start()
 
     async def set_serving(self, is_serving: bool) -> None:
         """Say so to everyone who checks or watches health, for the server as a whole and for TurnService."""
@@ -59,6 +61,7 @@ class RpcServer:
     async def stop(self, grace_seconds: float) -> None:
         """Take no new call, let the running ones end for so long, then cut them."""
         await self._server.stop(grace_seconds)
+        await self._acceptors.ended()
 
     def _bind(self, address: str) -> int:
         settings = self._settings

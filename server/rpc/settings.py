@@ -26,6 +26,8 @@ class RpcSettings:
     max_metadata_bytes: int = 16_384
     """Of a call's metadata, counted as HTTP/2 does: names, values and 32 bytes for each pair. Enough for any token, and
     as much as HTTP takes. Over twice as much gRPC itself refuses, without saying which setting."""
+    max_accepts: int = 32
+    """Calls of one method that are taken up at once from gRPC's core, where no limit of ours sees them."""
     max_connection_streams: int = 128
     """Calls at once on one connection."""
     keepalive_seconds: float = 10.0

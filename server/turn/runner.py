@@ -10,10 +10,12 @@ from headworks.policy.errors import JudgeUnavailable
 from headworks.server.clock import Clock
 from headworks.server.engine.engine import EngineRequest, FinishReason, Sampling
 from headworks.server.engine.served import ServedModel
+from headworks.server.flow.service_class import ServiceClass
 from headworks.server.turn.answer import Answer
 from headworks.server.turn.errors import TurnRefused, TurnTimedOut
-from headworks.server.turn.input import TurnInput, TurnLimit, expect_no_more
+from headworks.server.turn.input import TurnInput, expect_no_more
 from headworks.server.turn.lane import Intake
+from headworks.server.turn.limit import TurnLimit
 from headworks.server.turn.opening import Opening, OpenTurn
 from headworks.server.turn.prompt import TurnPrompt
 from headworks.server.turn.record import Outcome, TurnObserver, TurnRecord
@@ -42,6 +44,14 @@ class TurnRunner:
         self._settings = settings
         self._clock = clock
 
+    def knock(self, visit: Visit, service_class: ServiceClass, deadline_seconds: float | None) -> None:
+        """Refuse a call before anything of it is read, while turns wait in a line that does not empty.
+
+        Raises:
+            TooMany, TooLate, Draining: it may not run now.
+        """
+        self._opening.knock(visit, service_class, self._limit(deadline_seconds))
+
     async def converse(
         self,
         visit: Visit,
@@ -60,12 +70,11 @@ class TurnRunner:
         """
         async with (
             self._recorded(visit, turn_id, deadline_seconds) as record,
-            self._opening.open(visit, record, steps, sink) as turn,
+            self._opening.open(visit, record, steps, sink, self._limit(deadline_seconds)) as turn,
         ):
-            prompt = TurnPrompt(self._served, turn.setup.instructions, turn.inspection, turn.spending, record, sink)
-            answer = Answer(
-                self._served.engine, self._served.text_decoder(), record, self._settings.answer, self._clock
-            )
+            prompt = TurnPrompt(self._served, turn, record, sink)
+            decoder = self._served.text_decoder()
+            answer = Answer(self._served.engine, decoder, turn.grant, record, self._settings.answer, self._clock)
             request = EngineRequest(turn_id, _sampling(turn), record.engine_headers)
             async with asyncio.TaskGroup() as tasks:
                 answering = tasks.create_task(answer.run(request, prompt.feed, sink))
@@ -81,9 +90,9 @@ class TurnRunner:
         """Run intake and policy without an answer. Raises as `converse`."""
         async with (
             self._recorded(visit, turn_id, deadline_seconds) as record,
-            self._opening.open(visit, record, steps, _ignore) as turn,
+            self._opening.open(visit, record, steps, _ignore, self._limit(deadline_seconds)) as turn,
         ):
-            prompt = TurnPrompt(self._served, turn.setup.instructions, turn.inspection, turn.spending, record, _ignore)
+            prompt = TurnPrompt(self._served, turn, record, _ignore)
             await self._take_in(turn, steps, prompt, record, deadline_seconds)
             return Normalized(turn_id, tuple(prompt.spans), prompt.feed.tokens, turn.inspection.latest)
 

@@ -9,6 +9,7 @@ from headworks.intake.voice.encoding import AudioEncoding, VoiceForm
 from headworks.policy.trust.assess import Trust
 from headworks.policy.verdict import Verdict
 from headworks.server.engine.engine import FinishReason
+from headworks.server.flow.service_class import ServiceClass
 from headworks.server.turn.errors import BadRequest
 
 MAX_PURPOSE_BYTES = 64
@@ -42,6 +43,7 @@ class Setup:
     top_p: float = 1.0
     """In (0, 1]."""
     seed: int | None = None
+    service_class: ServiceClass = ServiceClass.INTERACTIVE
 
     def __post_init__(self) -> None:
         purpose_bytes = len(self.purpose.encode("utf-8", "surrogatepass"))

@@ -130,10 +130,10 @@ async def edge(
     """Serve on a free port, and check at the end that no turn is left."""
     flow = flow or FlowSettings()
     clock, recorder, settings = clock or SystemClock(), observer or Recorder(), settings or TurnSettings()
-    admission = Admission(flow, clock)
+    engine = engine or TalkingEngine()
+    admission = Admission(flow, clock, engine.load)
     intake = intake or TextAndTables()
     meter = Meter(flow.max_tenants, clock)
-    engine = engine or TalkingEngine()
     served = served_by(engine)
     opening = Opening(served, judge or AllowingJudge(), TrustSettings(), admission, meter, settings, clock)
     runner = TurnRunner(

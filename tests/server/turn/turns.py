@@ -50,7 +50,7 @@ class Turns:
     watcher: Watcher = field(default_factory=Watcher)
 
     def __post_init__(self) -> None:
-        self.admission = Admission(self.flow, self.clock)
+        self.admission = Admission(self.flow, self.clock, self.engine.load)
         self.meter = Meter(10, self.clock)
         served = served_by(self.engine)
         opening = Opening(served, self.judge, TrustSettings(), self.admission, self.meter, self.settings, self.clock)

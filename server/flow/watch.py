@@ -61,6 +61,16 @@ class AlarmObserver(Protocol):
         ...
 
 
+class SilentAlarms:
+    """Hears of alarms and says nothing."""
+
+    def alarmed(self, alarm: Alarm) -> None:
+        pass
+
+    def calmed(self, alarm: Alarm, seconds: float) -> None:
+        pass
+
+
 class WatchedLoad(Protocol):
     """What is watched of an engine's load."""
 

@@ -12,10 +12,7 @@ from headworks.server.clock import Clock
 from headworks.server.engine.served import ServedModel
 from headworks.server.engine.supervised import SupervisedEngine
 from headworks.server.flow.admission import Admission
-from headworks.server.flow.figures import FlowFigures
 from headworks.server.flow.meter import Meter
-from headworks.server.flow.settings import FlowSettings
-from headworks.server.flow.watch import FlowWatch
 from headworks.server.main.model import open_model
 from headworks.server.settings import Settings
 from headworks.server.telemetry.load import LoadCollector
@@ -56,20 +53,12 @@ async def open_turns(
     served, engine = await open_model(settings, language, clock, parts)
     intake = await Intake.load(settings.intake, store, served.count_tokens)
     parts.callback(intake.close)
-    admission = Admission(settings.flow, clock, engine.load)
+    admission = Admission(settings.flow, clock, engine.load, FlowLog())
     meter = Meter(settings.flow.max_tenants, clock)
     opening = Opening(served, judge, settings.policy.trust, admission, meter, settings.turn, clock)
     runner = TurnRunner(
         served=served, intake=intake, opening=opening, observer=telemetry, settings=settings.turn, clock=clock
     )
-    watch = FlowWatch(settings.flow.watch, FlowLog())
-    registry.register(LoadCollector(lambda: _figures(admission, settings.flow), engine, watch, settings.telemetry))
+    registry.register(LoadCollector(admission.figures, engine, admission.watch, settings.telemetry))
     registry.register(VllmCollector())
     return TurnParts(served, engine, intake, admission, runner)
-
-
-def _figures(admission: Admission, settings: FlowSettings) -> FlowFigures:
-    waiting = {"interactive": admission.waiting}
-    return FlowFigures(
-        held=admission.held, limit=settings.max_turns, waiting_by_class=waiting, silent=len(admission.lobby)
-    )

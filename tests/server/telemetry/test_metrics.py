@@ -186,3 +186,22 @@ def test_the_page_names_every_metric_with_its_type() -> None:
     rows = re.findall(r"^\| `(\w+)` \| (\w+) \|", PAGE.read_text(), re.MULTILINE)
     assert dict(rows) == ours
     assert len(rows) == len(ours)
+
+
+async def test_admission_shows_its_own_figures() -> None:
+    """What is scraped is what admission decides by, and each name errors use for a limit is a series."""
+    async with measured(TalkingEngine(8, pauses=True)) as (server, registry):
+        registry.register(
+            LoadCollector(server.admission.figures, server.engine, server.admission.watch, TelemetrySettings())
+        )
+        call = server.stub.Converse(iter(turn("Hello")))
+        await next_event(call, "delta")
+        assert sample(registry, "headworks_turns_running") == 1
+        assert sample(registry, "headworks_turns_limit") == server.admission.limit.turns > 1
+        assert sample(registry, "headworks_tokens_outstanding") > 1
+        assert sample(registry, "headworks_turns_admitted_total", **{"class": "interactive"}) == 1
+        assert sample(registry, "headworks_tenant_counter", tenant=CredentialSettings().loopback_tenant) > 0
+        call.cancel()
+        await until(lambda: sample(registry, "headworks_turns_total", outcome="cancelled") == 1)
+        assert sample(registry, "headworks_turns_running") == sample(registry, "headworks_tokens_outstanding") == 0
+        assert sample(registry, "headworks_queue_seconds_count", **{"class": "interactive"}) == 1

@@ -75,6 +75,7 @@ async def test_a_turn_is_a_span_of_its_callers_trace(collector: Collector) -> No
         "headworks.turn.id": replies[0].accepted.turn_id,
         "headworks.turn.messages": sum(1 for reply in replies if reply.WhichOneof("event") == "delta"),
         "headworks.turn.outcome": "finished",
+        "headworks.turn.service_class": "interactive",
     }
     steps = ("policy", "queue", "first_token", "longest_gap")
     assert {name for name in attributes if name.endswith("_seconds")} == {f"headworks.turn.{s}_seconds" for s in steps}

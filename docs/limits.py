@@ -67,6 +67,8 @@ def docstrings(section: type) -> dict[str, str]:
 
 def amount(name: str, value: object) -> str:
     """Write a default with its unit."""
+    if value is None:
+        return "none"
     if not isinstance(value, int | float):
         return str(value)
     if name.endswith("_bytes"):

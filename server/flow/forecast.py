@@ -27,8 +27,8 @@ class Forecast:
         Args:
             draw: Gives numbers in [0, 1).
         """
-        self.run_seconds = 1.0
-        """From permit to end."""
+        self.run_seconds = 0.0
+        """From permit to end; 0 until one has ended, so that nothing is refused out of ignorance."""
         self.answer_tokens = 0.0
         self._has_seen = False
         self._best_run_seconds = self.run_seconds

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import logging
+import resource
 import signal
 from contextlib import AsyncExitStack
 from enum import IntEnum
@@ -45,6 +46,7 @@ def serve(settings: Settings) -> int:
         The process's exit code, one of `ExitCode`.
     """
     log_events(settings.log_level)
+    _raise_file_limit()
     if unread := unread_variables():
         _log.warning("settings.unread_variables", extra={"names": ",".join(unread)})
     return uvloop.run(Gateway(settings).run())
@@ -180,6 +182,12 @@ class Gateway:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.stop)
+
+
+def _raise_file_limit() -> None:
+    """Raise the soft limit on open files to the hard one: many systems begin at 1,024, fewer than our connections."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def _leave_out_of_collections() -> None:

@@ -9,15 +9,17 @@ from headworks.server.clock import Clock
 from headworks.server.flow.claim import Claim
 from headworks.server.flow.errors import Draining, FlowError, TooLate, TooMany
 from headworks.server.flow.fairness.orders import order_of
+from headworks.server.flow.figures import FlowFigures
 from headworks.server.flow.forecast import Forecast
 from headworks.server.flow.grant import Grant
-from headworks.server.flow.limit import EngineSigns, FlowLimit
+from headworks.server.flow.limit import EngineSigns, FlowLimit, Pressure
 from headworks.server.flow.line import Line
 from headworks.server.flow.lobby import Lobby, SilentCall
 from headworks.server.flow.pace import Pace
 from headworks.server.flow.running import Running
 from headworks.server.flow.service_class import ServiceClass
 from headworks.server.flow.settings import FlowSettings
+from headworks.server.flow.watch import AlarmObserver, FlowWatch, SilentAlarms
 
 _TOKENS = "flow.limit.cache_overcommit"
 
@@ -25,22 +27,32 @@ _TOKENS = "flow.limit.cache_overcommit"
 class Admission:
     """Hands out grants up to a limit that finds itself. The rest wait in a short line, or are refused at once."""
 
-    def __init__(self, settings: FlowSettings, clock: Clock, load: Callable[[], EngineSigns]) -> None:
+    def __init__(
+        self,
+        settings: FlowSettings,
+        clock: Clock,
+        load: Callable[[], EngineSigns],
+        observer: AlarmObserver | None = None,
+    ) -> None:
         """Open.
 
         Args:
             load: The engine's load of the moment.
+            observer: Is told of bursts and jitter.
         """
         self.lobby = Lobby(settings, clock)
         """Where calls stay until they have work."""
         self.pace = Pace(settings.pace, clock)
         self.limit = FlowLimit(settings, self.pace, load)
+        self.watch = FlowWatch(settings.watch, observer or SilentAlarms())
+        """Knows whether what flows is out of its usual range."""
         self.admitted: Counter[ServiceClass] = Counter()
         """Turns that were given a permit, by class."""
         self.refused: Counter[str] = Counter()
         """Turns that were refused, by the limit that was met."""
         self._settings = settings
         self._clock = clock
+        self._load = load
         self._orders = {kind: order_of(settings.fairness) for kind in ServiceClass}
         self._line = Line(self._orders, settings.line, settings.classes)
         self._forecast = Forecast(settings.line.max_retry_seconds)
@@ -61,6 +73,7 @@ class Admission:
 
     def knock(self, claim: Claim) -> None:
         """Refuse a call before anything of it is read, while the line is standing. Raises as `expect`."""
+        self.watch.arrived(self._clock.now())
         if self._is_draining or self._line.is_standing(self._clock.now()):
             coming = self.lobby.coming(claim.tenant)
             self._check(claim, coming, is_free=coming < self.limit.turns - self.held)
@@ -88,10 +101,11 @@ class Admission:
         """
         await self._acquire(claim)
         order = self._orders[claim.service_class]
-        grant = Grant(claim, order, self._running, self.limit, self.pace, self._clock)
+        grant = Grant(claim, order, self._running, self.limit, self.watch, self.pace, self._clock)
         try:
             yield grant
         finally:
+            grant.ended()
             if grant.is_finished:
                 self._forecast.ended(self._clock.now() - grant.began_at, grant.output_tokens)
             self._release(claim, grant.input_tokens)
@@ -106,7 +120,27 @@ class Admission:
         """Adapt the limits once."""
         self._forecast.look(self._clock.now())
         self.limit.look(self._running.most_since(), self._running.tokens, self._forecast.needed_turns)
+        self.watch.engine(self._load(), self._clock.now(), self._running.answering)
         self._serve_line()
+
+    def figures(self) -> FlowFigures:
+        """Return what an operator is shown."""
+        line, limit, running = self._line, self.limit, self._running
+        return FlowFigures(
+            held=running.turns,
+            limit=limit.turns,
+            token_limit=limit.tokens,
+            outstanding_tokens=running.tokens,
+            limited_by="" if limit.pressure is Pressure.NONE else limit.pressure.value,
+            waiting_by_class={kind.value: line.waiting(kind) for kind in ServiceClass},
+            waiting_tokens=line.tokens,
+            silent=len(self.lobby),
+            admitted_by_class={kind.value: self.admitted[kind] for kind in ServiceClass},
+            refused_by_reason=dict(self.refused),
+            counters_by_tenant=dict(self._orders[ServiceClass.INTERACTIVE].counters()),
+            loop_lag_seconds=self.pace.lag_seconds,
+            message_wait_seconds=self.pace.wait_seconds,
+        )
 
     def drain(self) -> None:
         """Refuse new turns from now on, and end silent calls; turns in line are still served."""

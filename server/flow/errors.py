@@ -35,6 +35,7 @@ class TooLate(FlowError):
             f"the deadline is {left_seconds:.1f} s away and the answer would take {needed_seconds:.1f} s; "
             f"try again in {retry_after_seconds:.1f} s, or allow longer"
         )
+        self.limit = "deadline"
         self.retry_after_seconds = retry_after_seconds
 
 

@@ -7,6 +7,7 @@ from typing import Protocol
 from headworks.server.flow.pace import Pace
 from headworks.server.flow.settings import FlowSettings
 from headworks.server.flow.tempo import Tempo
+from headworks.server.flow.watch import WatchedLoad
 
 _FAST, _SLOW = 1.25, 1.03
 """Growth in one look, well below the height of the last pressure and near or above it."""
@@ -30,17 +31,12 @@ class Pressure(StrEnum):
     ENGINE_QUEUE = "engine_queue"
 
 
-class EngineSigns(Protocol):
+class EngineSigns(WatchedLoad, Protocol):
     """What admission looks at in an engine's load."""
 
     @property
     def waiting(self) -> int:
         """Turns that wait inside the engine."""
-        ...
-
-    @property
-    def cache_used(self) -> float:
-        """Share of the key/value cache in use, in [0, 1]."""
         ...
 
     @property

@@ -13,6 +13,8 @@ class Running:
         self.turns = 0
         self.tokens = 0
         """Of their prompts so far, and of the ceilings of their answers."""
+        self.answering = 0
+        """Turns whose answer has begun and not ended."""
         self.most_turns = 0
         """The most at once since `most_since` was called."""
         self.by_class: Counter[ServiceClass] = Counter()

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from headworks.server.flow.fairness.settings import FairnessSettings
+from headworks.server.flow.watch import WatchSettings
 
 _AT_LEAST_ONE = (
     *("max_turns", "max_tenant_turns", "max_peer_turns", "max_tenants"),
@@ -132,6 +133,7 @@ class FlowSettings:
     classes: ClassSettings = field(default_factory=ClassSettings)
     pace: PaceSettings = field(default_factory=PaceSettings)
     fairness: FairnessSettings = field(default_factory=FairnessSettings)
+    watch: WatchSettings = field(default_factory=WatchSettings)
 
     def __post_init__(self) -> None:
         for name in _AT_LEAST_ONE:

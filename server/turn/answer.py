@@ -82,6 +82,7 @@ class Answer:
             text = self._decoder.feed(token_ids) + (self._decoder.finish() if finish else "")
             if token_ids or text:
                 await sink(Delta(text, token_ids))
+                self._record.message_sent()
             if finish is not None:
                 return finish
 

@@ -96,6 +96,7 @@ class Opening:
             await sink(Accepted(record.turn_id, record.model, judgement, allowances))
             first = await self._first_chunk(steps)
             inspection.check_modality(first.modality)
+        record.service_class = kind.value
         record.work_came()
         ceiling = _least(asked, inspection.obligations.max_output_tokens)
         claim = _claim(visit, kind, ceiling, self._clock.now(), deadline, inspection.obligations.weight)

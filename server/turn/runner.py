@@ -109,7 +109,7 @@ class TurnRunner:
                 yield record
         except BaseException as error:
             cause = _first_cause(error)
-            record.ended(_outcome(cause), type(cause).__name__)
+            record.ended(_outcome(cause), type(cause).__name__, getattr(cause, "limit", ""))
             if cause is error:
                 raise
             raise cause from None

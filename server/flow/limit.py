@@ -62,12 +62,12 @@ class Ceiling:
         self._most = most
         self._height = most
 
-    def shrink(self, used: float, factor: float) -> None:
-        """Fall to a share of what is in use."""
+    def shrink(self, used: float, factor: float, floor: float = 0.0) -> None:
+        """Fall to a share of what is in use, unless that is below the floor."""
         height = min(self.value, used)
         is_near = height >= _NEAR * self._height
         self._height = height if is_near else max(height, _DOUBT * self._height)
-        self.value = max(self._least, factor * height)
+        self.value = max(self._least, min(height, max(floor, factor * height)))
 
     def grow(self) -> None:
         """Rise by one step, at least by 1."""
@@ -136,9 +136,8 @@ class FlowLimit:
         if pressure is not Pressure.NONE:
             self.pressure = pressure
             # One interval passes before the next step down, so that this one can show in what is measured.
-            is_needed = pressure is Pressure.LOOP_LAG and min(turns, self._turns.value) <= needed_turns
-            if not (self._has_just_shrunk or is_needed):
-                self._turns.shrink(turns, factor)
+            if not self._has_just_shrunk:
+                self._turns.shrink(turns, factor, needed_turns if pressure is Pressure.LOOP_LAG else 0.0)
             self._has_just_shrunk = not self._has_just_shrunk
         else:
             self._has_just_shrunk = False

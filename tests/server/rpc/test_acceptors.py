@@ -15,7 +15,7 @@ CALLS = 100
 @pytest.mark.parametrize("max_accepts", [1, 32])
 async def test_all_calls_of_one_connection_are_seen_and_answered(max_accepts: int) -> None:
     """However many are asked for at once, none is lost, and none waits unseen once the loop is free."""
-    async with watched(rpc=RpcSettings(port=0, max_accepts=max_accepts)) as server:
+    async with watched(rpc=RpcSettings(port=0, max_accepts=max_accepts, max_connection_streams=4 * CALLS)) as server:
         silent = [server.stub.Converse() for _ in range(CALLS)]
         for call in silent:
             await call.write(setup())

@@ -91,6 +91,16 @@ Tls = Annotated[bool, typer.Option("--tls", help="Speak TLS, trusting the usual 
 Timeout = Annotated[
     float, typer.Option("--timeout", metavar="SECONDS", min=0.1, max=86_400.0, help="Give up after this many seconds.")
 ]
+Retries = Annotated[
+    int,
+    typer.Option(
+        "--retries",
+        metavar="COUNT",
+        min=0,
+        max=10,
+        help="How often to try again when the server refuses and says when to come back; never after the first token.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON lines instead of text. Off by default.")]
 Config = Annotated[
     Path | None, typer.Option("--config", metavar="FILE", help="Settings file in TOML; none by default.")

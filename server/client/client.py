@@ -28,6 +28,7 @@ _HEALTH = "/grpc.health.v1.Health/Check"
 _SERVING_STATES = {0: "UNKNOWN", 1: "SERVING", 2: "NOT_SERVING", 3: "SERVICE_UNKNOWN"}
 _KEEPALIVE = [("grpc.keepalive_time_ms", 10_000), ("grpc.keepalive_timeout_ms", 5_000)]
 """A dead server is noticed within 15 s; the server allows a ping every 5 s."""
+_OWN_CONNECTION = [("grpc.use_local_subchannel_pool", 1)]
 
 
 class CallFailed(Exception):
@@ -64,7 +65,13 @@ class HeadworksClient:
     """One channel to one server. Use it as an async context manager, or close it."""
 
     def __init__(
-        self, target: str, api_key: str | None = None, ca_file: Path | None = None, *, is_encrypted: bool = False
+        self,
+        target: str,
+        api_key: str | None = None,
+        ca_file: Path | None = None,
+        *,
+        is_encrypted: bool = False,
+        has_own_connection: bool = False,
     ) -> None:
         """Connect on the first call.
 
@@ -73,15 +80,18 @@ class HeadworksClient:
             api_key: Sent as `authorization: Bearer <key>`.
             ca_file: PEM certificates to trust; TLS is on when it is given.
             is_encrypted: TLS with the certificates that gRPC trusts by default.
+            has_own_connection: Never share one with another client of this process; a server bounds the calls at once
+                on one connection, and gRPC lets what is above wait unseen.
         Raises:
             OSError: the file cannot be read.
         """
+        options = _KEEPALIVE + _OWN_CONNECTION * has_own_connection
         if ca_file is not None or is_encrypted:
             roots = ca_file.read_bytes() if ca_file else None
             credentials = grpc.ssl_channel_credentials(roots)
-            self._channel = grpc.aio.secure_channel(target, credentials, options=_KEEPALIVE)
+            self._channel = grpc.aio.secure_channel(target, credentials, options=options)
         else:
-            self._channel = grpc.aio.insecure_channel(target, options=_KEEPALIVE)
+            self._channel = grpc.aio.insecure_channel(target, options=options)
         self._stub: Any = TurnServiceStub(self._channel)
         self._metadata = (("authorization", f"Bearer {api_key}"),) if api_key else ()
 

@@ -151,9 +151,11 @@ class Connection:
     is_encrypted: bool
     timeout_seconds: float
 
-    def open(self) -> HeadworksClient:
+    def open(self, *, has_own_connection: bool = False) -> HeadworksClient:
         """Return a client; an event loop must be running.
 
+        Args:
+            has_own_connection: See `HeadworksClient`.
         Raises:
             Mistake: the target, the key or the certificate file cannot be used.
         """
@@ -166,6 +168,12 @@ class Connection:
         if self.api_key and not (self.api_key.isascii() and self.api_key.isprintable()):
             raise Mistake("The API key holds characters that no key has; copy it again.")
         try:
-            return HeadworksClient(self.target, self.api_key, self.ca_file, is_encrypted=self.is_encrypted)
+            return HeadworksClient(
+                self.target,
+                self.api_key,
+                self.ca_file,
+                is_encrypted=self.is_encrypted,
+                has_own_connection=has_own_connection,
+            )
         except OSError as error:
             raise Mistake(f"--ca-file {self.ca_file} cannot be read ({error.strerror}); check the path.") from error

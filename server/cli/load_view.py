@@ -20,6 +20,9 @@ SECONDS_SHOWN = 60
 """Of each live curve."""
 _BARS = " ▁▂▃▄▅▆▇█"
 _REFRESH_PER_SECOND = 4
+_TITLE = """What each step brought. load: {}; tokens/s and good: of turns inside their deadline
+p50, p99: first token; gap: p99 between tokens; lag, CPU: this client's. Times in ms, CPU in cores
+"*": the run ended within the step; "!": this client was the limit"""
 _CURVES: Sequence[tuple[str, str, Callable[[Moment], float | None]]] = (
     ("offered", "turns/s", lambda moment: moment.offered),
     ("finished", "turns/s", lambda moment: moment.finished),
@@ -118,15 +121,15 @@ def steps_table(report: Report) -> Table:
     """Return a row for each step, in the order of time."""
     unit = "turns/s" if report.settings.arrivals is Arrivals.OPEN else "callers"
     table = grid(
-        *("step", f">{unit}", ">turns", ">goodput", ">finished", ">refused", ">late", ">failed"),
-        *(">first p50", ">first p99", ">gap p99", ">CPU", ">lag"),
-        title="What each step brought (goodput in tokens/s; first token, gap and the client's own lag in ms)",
+        *("step", ">load", ">turns", ">tokens/s", ">good", ">refused", ">late", ">failed"),
+        *(">p50", ">p99", ">gap", ">CPU", ">lag"),
+        title=_TITLE.format(unit),
     )
     for result in report.run.results:
         figures, strain = result.figures, result.strain
-        lost = sum(figures.share(state) for state in (State.FAILED, State.UNSENT, State.CUT))
+        lost = sum(figures.share(state) for state in (State.FAILED, State.UNSENT))
         table.add_row(
-            result.step.phase.value + ("" if result.is_whole else " (ended early)"),
+            result.step.phase.value + ("" if result.is_whole else " *"),
             f"{result.step.level:g}",
             f"{figures.offered:,}",
             f"{figures.goodput:,.0f}",

@@ -24,7 +24,7 @@ class Point:
     finished: int
     """Those turns."""
     offered: int
-    """Turns that were due."""
+    """Turns that were due, without those that this client cut."""
 
     @property
     def holds(self) -> bool:

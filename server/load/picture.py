@@ -63,7 +63,7 @@ _PANELS = (
             _Curve("finished", "a", lambda figures: 100 * figures.good_share),
             _Curve("refused by a limit", "b dashed", lambda figures: 100 * figures.share(State.REFUSED)),
             _Curve("late", "c dotted", lambda figures: 100 * figures.share(State.LATE)),
-            _Curve("failed, unsent or cut", "d mixed", lambda figures: 100 * _lost(figures)),
+            _Curve("failed or unsent", "d mixed", lambda figures: 100 * _lost(figures)),
         ),
     ),
     _Panel(
@@ -193,7 +193,7 @@ def _subtitle(report: Report) -> str:
 
 
 def _lost(figures: Figures) -> float:
-    return sum(figures.share(state) for state in (State.FAILED, State.UNSENT, State.CUT))
+    return sum(figures.share(state) for state in (State.FAILED, State.UNSENT))
 
 
 def _milliseconds(seconds: float | None) -> float | None:

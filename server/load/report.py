@@ -78,9 +78,9 @@ class Report:
         }
 
     def _knee(self) -> str:
-        knee, results = self.findings.knee, self.run.results
+        knee, results = self.findings.knee, [result for result in self.run.results if result.is_whole]
         if not results:
-            return "Nothing was measured: the run ended before its first window."
+            return "Critical point: not known, because the run ended within its first step."
         if knee is None:
             first = min(results, key=lambda result: result.step.level)
             return (

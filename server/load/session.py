@@ -3,7 +3,7 @@
 import asyncio
 import random
 from collections.abc import AsyncGenerator, Callable, Coroutine
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Protocol
@@ -108,7 +108,9 @@ class Session:
             Exception: a sender failed in a way that it does not note.
         """
         self._started = self._clock.now()
-        async with self._beside(self._strain.watch()), self._beside(self._watch()), self._beside(self._look()):
+        async with AsyncExitStack() as stack:
+            for work in (self._strain.watch(), self._watch(), self._look(), self._end_in_time()):
+                await stack.enter_async_context(self._beside(work))
             steps = asyncio.create_task(self._run_steps())
             try:
                 await asyncio.wait((steps, self._stopping), return_when=asyncio.FIRST_COMPLETED)
@@ -253,15 +255,17 @@ class Session:
             await asyncio.wait(tuple(self._open))
 
     async def _watch(self) -> None:
-        """Note each second, and end the run in time."""
+        """Note each second."""
         while True:
             await self._clock.sleep(MOMENT_SECONDS)
             at = self._clock.now() - self._started
             moment = moment_of(at, MOMENT_SECONDS, self._step, self._second.take(), len(self._open))
             self._moments.append(moment)
             self._on_moment(moment)
-            if at >= self._settings.max_seconds:
-                self.stop(End.MAX_SECONDS)
+
+    async def _end_in_time(self) -> None:
+        await self._clock.sleep(self._settings.max_seconds)
+        self.stop(End.MAX_SECONDS)
 
     async def _look(self) -> None:
         """Read the server's gauges each second."""

@@ -82,7 +82,7 @@ class StepResult:
     @property
     def point(self) -> Point:
         """Its place on the curve."""
-        return Point(self.step.level, self.figures.goodput, self.figures.counts[State.FINISHED], self.figures.offered)
+        return Point(self.step.level, self.figures.goodput, self.figures.counts[State.FINISHED], self.figures.decided)
 
     @property
     def is_client_limit(self) -> bool:

@@ -112,13 +112,18 @@ class Figures:
     """Limits that refused a try, whatever became of the turn, most first."""
 
     @property
+    def decided(self) -> int:
+        """Turns that this client did not cut: only they say something about the server."""
+        return self.offered - self.counts[State.CUT]
+
+    @property
     def good_share(self) -> float:
-        """Share of the turns that finished inside their deadline; 1 when none was due."""
-        return self.counts[State.FINISHED] / self.offered if self.offered else 1.0
+        """Share of the decided turns that finished inside their deadline; 1 when there is none."""
+        return self.counts[State.FINISHED] / self.decided if self.decided else 1.0
 
     def share(self, state: State) -> float:
-        """Share of the turns that ended so."""
-        return self.counts[state] / self.offered if self.offered else 0.0
+        """Share of the decided turns that ended so."""
+        return self.counts[state] / self.decided if self.decided else 0.0
 
 
 class Tally:

@@ -125,6 +125,7 @@ def steps_table(report: Report) -> Table:
         *(">p50", ">p99", ">gap", ">CPU", ">lag"),
         title=_TITLE.format(unit),
     )
+    table.padding = (0, 1, 0, 0)
     for result in report.run.results:
         figures, strain = result.figures, result.strain
         lost = sum(figures.share(state) for state in (State.FAILED, State.UNSENT))

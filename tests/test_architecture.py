@@ -54,7 +54,7 @@ ROOMS = {
         {"cli"},
         {"main"},
         {"settings"},
-        {"rpc", "http", "graph"},
+        {"rpc", "http", "graph", "load"},
         {"client", "telemetry", "status"},
         {"turn"},
         {"flow", "engine", "visit"},

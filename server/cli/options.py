@@ -95,6 +95,16 @@ Tls = Annotated[bool, typer.Option("--tls", help="Speak TLS, trusting the usual 
 Timeout = Annotated[
     float, typer.Option("--timeout", metavar="SECONDS", min=0.1, max=86_400.0, help="Give up after this many seconds.")
 ]
+Retries = Annotated[
+    int,
+    typer.Option(
+        "--retries",
+        metavar="COUNT",
+        min=0,
+        max=10,
+        help="How often to try again when the server refuses and says when to come back; never after the first token.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON lines instead of text. Off by default.")]
 Config = Annotated[
     Path | None, typer.Option("--config", metavar="FILE", help="Settings file in TOML; none by default.")
@@ -145,9 +155,11 @@ class Connection:
     is_encrypted: bool
     timeout_seconds: float
 
-    def open(self) -> HeadworksClient:
+    def open(self, *, has_own_connection: bool = False) -> HeadworksClient:
         """Return a client; an event loop must be running.
 
+        Args:
+            has_own_connection: See `HeadworksClient`.
         Raises:
             Mistake: the target, the key or the certificate file cannot be used.
         """
@@ -160,6 +172,12 @@ class Connection:
         if self.api_key and not (self.api_key.isascii() and self.api_key.isprintable()):
             raise Mistake("The API key holds characters that no key has; copy it again.")
         try:
-            return HeadworksClient(self.target, self.api_key, self.ca_file, is_encrypted=self.is_encrypted)
+            return HeadworksClient(
+                self.target,
+                self.api_key,
+                self.ca_file,
+                is_encrypted=self.is_encrypted,
+                has_own_connection=has_own_connection,
+            )
         except OSError as error:
             raise Mistake(f"--ca-file {self.ca_file} cannot be read ({error.strerror}); check the path.") from error

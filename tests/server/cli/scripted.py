@@ -78,8 +78,12 @@ Scene = Event | Exception | asyncio.Event
 class ScriptedTurns(TurnServiceServicer):
     """Reads all input, then plays its scenes."""
 
-    def __init__(self, scenes: Sequence[Scene] = EVENTS, *, reads_all: bool = True) -> None:
+    def __init__(
+        self, scenes: Sequence[Scene] = EVENTS, *, reads_all: bool = True, later: Sequence[Scene] | None = None
+    ) -> None:
+        """Take what the first call is told, and what the calls after it are, if that is something else."""
         self.scenes = tuple(scenes)
+        self.later = later
         self.reads_all = reads_all
         self.requests: list[Any] = []
         self.metadata: dict[str, Any] = {}
@@ -91,8 +95,10 @@ class ScriptedTurns(TurnServiceServicer):
         self._note(context)
         try:
             await self._read(request_iterator)
-            sequence = 0
-            for scene in self.scenes:
+            sequence, scenes = 0, self.scenes
+            if self.later is not None:
+                self.scenes = tuple(self.later)
+            for scene in scenes:
                 self.started.set()
                 if isinstance(scene, asyncio.Event):
                     await scene.wait()

@@ -194,3 +194,23 @@ async def test_a_reader_that_leaves_is_no_error(serve: Serve) -> None:
     assert process.stderr is not None
     assert await process.stderr.read() == b""
     assert await process.wait() in (0, 1)
+
+
+async def test_ask_tries_again_when_it_is_told_to(serve: Serve) -> None:
+    """The server says when there is room; the user says how often to try."""
+    full = TooMany("flow.max_turns", 64, 0.05)
+    refused = await command("ask", "hi", "--target", await serve(ScriptedTurns((full,), later=EVENTS)))
+    assert refused.code == 1
+    target = await serve(ScriptedTurns((full,), later=EVENTS))
+    ended = await command("ask", "hi", "--target", target, "--retries", "2")
+    assert (ended.code, ended.error) == (0, "")
+    assert "Refused (flow.max_turns); trying again in 0.1 s" in ended.out
+    assert "We shipped 459." in ended.out
+
+
+async def test_a_stream_is_not_sent_twice() -> None:
+    """Standard input is gone after the first try; that is said before anything is sent."""
+    process = await start_command(("ask", "--table", "-", "--retries", "1"), stdin=asyncio.subprocess.PIPE)
+    _, error = await process.communicate(b"a,b\n1,2\n")
+    assert process.returncode == 2
+    assert b"--retries cannot send it again" in error

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import replace
+from typing import Any
 
 import grpc
 import pytest
@@ -13,10 +14,11 @@ from headworks.intake.voice.encoding import AudioEncoding, VoiceForm
 from headworks.policy.verdict import CEILINGS, Obligations
 from headworks.server.client.client import CallFailed, HeadworksClient
 from headworks.server.flow.allowance import Allowance
-from headworks.server.flow.errors import Draining
+from headworks.server.flow.errors import Draining, TooMany
 from headworks.server.flow.service_class import ServiceClass
+from headworks.server.rpc.call import fail
 from headworks.server.turn.steps import Accepted, Chunk, Delta, Setup
-from headworks.v1.turn_pb2_grpc import add_TurnServiceServicer_to_server
+from headworks.v1.turn_pb2_grpc import TurnServiceServicer, add_TurnServiceServicer_to_server
 from tests.server.cli.scripted import EVENTS, JUDGEMENT, NORMALIZED, TURN_ID, ScriptedTurns
 
 
@@ -160,3 +162,32 @@ async def test_nobody_there_is_unavailable_without_a_reason() -> None:
         with pytest.raises(CallFailed) as caught:
             await client.normalize(Setup(), nothing())
     assert (caught.value.code, caught.value.reason) == ("UNAVAILABLE", "")
+
+
+class RefusesUnread(TurnServiceServicer):
+    """Refuses each call before it has read anything, as a limit in front of the handlers does."""
+
+    async def Converse(self, request_iterator: Any, context: Any) -> None:  # type: ignore[override]  # noqa: N802
+        await fail(context, TooMany("flow.max_turns", 1, 2.0), "turn-1")
+
+
+async def test_a_refusal_reaches_a_caller_who_is_still_sending() -> None:
+    """grpc.aio's own `write`, and its request generators, make INTERNAL of it: "Internal error from Core"."""
+    server = grpc.aio.server()
+    add_TurnServiceServicer_to_server(RefusesUnread(), server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+
+    async def parts() -> AsyncGenerator[Chunk, None]:
+        for _ in range(60):
+            yield Chunk(Modality.TEXT, b"x" * 60_000, is_last=False)
+
+    async def refused(client: HeadworksClient) -> tuple[str, str, float | None]:
+        with pytest.raises(CallFailed) as caught:
+            [_ async for _ in client.converse(Setup(), parts())]
+        return caught.value.code, caught.value.metadata["limit"], caught.value.retry_after_seconds
+
+    async with HeadworksClient(f"127.0.0.1:{port}") as client:
+        ends = await asyncio.gather(*(refused(client) for _ in range(20)))
+    await server.stop(0)
+    assert set(ends) == {("RESOURCE_EXHAUSTED", "flow.max_turns", 2.0)}

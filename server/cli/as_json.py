@@ -32,6 +32,7 @@ def event_fields(event: Event) -> dict[str, Any]:
                 "turn_id": event.turn_id,
                 "model": event.model,
                 "verdict": verdict_fields(event.judgement),
+                "allowances": event.allowances,
             }
         case Found(finding):
             name = {Heard: "heard", Seen: "seen", Read: "read"}.get(type(finding), "noted")

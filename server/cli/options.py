@@ -54,6 +54,10 @@ Purpose = Annotated[
         help="What the turn is for, at most 64 bytes; policy may read it, and cannot check it. None by default.",
     ),
 ]
+Batch = Annotated[
+    bool,
+    typer.Option("--batch", help="Nobody waits: let interactive turns go first. Off by default."),
+]
 MaxTokens = Annotated[
     int,
     typer.Option(

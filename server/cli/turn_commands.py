@@ -20,6 +20,7 @@ from headworks.server.cli.render import out
 from headworks.server.cli.turn_view import TurnView, view_for
 from headworks.server.client.client import CallFailed, HeadworksClient
 from headworks.server.client.patience import Patience, converse_patiently
+from headworks.server.flow.service_class import ServiceClass
 from headworks.server.turn.errors import BadRequest
 from headworks.server.turn.steps import Setup
 
@@ -44,6 +45,7 @@ def ask(
     temperature: options.Temperature = 0.0,
     instructions: options.Instructions = "",
     purpose: options.Purpose = "",
+    batch: options.Batch = False,
     target: options.Target = DEFAULT_TARGET,
     api_key: options.ApiKey = None,
     ca_file: options.CaFile = None,
@@ -60,7 +62,7 @@ def ask(
     if retries:
         check_read_again(parts)
     patience = Patience(retries)
-    setup = _setup(model, instructions, purpose, voice_setup(parts), max_tokens, temperature)
+    setup = _setup(model, instructions, purpose, voice_setup(parts), max_tokens, temperature, is_batch=batch)
     connection = Connection(target, api_key, ca_file, tls, timeout)
     with view_for(is_json=is_json) as view:
         call(connection, lambda client: _converse(client, setup, parts, view, timeout, patience))
@@ -151,10 +153,18 @@ def call(connection: Connection, body: Callable[[HeadworksClient], Awaitable[Non
 
 
 def _setup(
-    model: str, instructions: str, purpose: str, voice: VoiceForm, max_tokens: int = 0, temperature: float = 0.0
+    model: str,
+    instructions: str,
+    purpose: str,
+    voice: VoiceForm,
+    max_tokens: int = 0,
+    temperature: float = 0.0,
+    *,
+    is_batch: bool = False,
 ) -> Setup:
+    service_class = ServiceClass.BATCH if is_batch else ServiceClass.INTERACTIVE
     try:
-        return Setup(model, instructions, purpose, voice, max_tokens, temperature)
+        return Setup(model, instructions, purpose, voice, max_tokens, temperature, service_class=service_class)
     except BadRequest as error:
         raise Mistake(str(error)) from error
 

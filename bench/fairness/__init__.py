@@ -1,0 +1,1 @@
+"""The tenants' experiment, in virtual time."""

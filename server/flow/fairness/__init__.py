@@ -1,0 +1,1 @@
+"""Whose turn is next. Pure: no clock, no loop, no I/O."""

@@ -22,7 +22,7 @@ _MAX_REASON_CHARACTERS = 80
 
 
 _OWN_DEADLINE = "deadline"
-"""The limit that a server names when the deadline was the call's own."""
+"""The limit that a server names when a call's own deadline passed, or could not be met."""
 
 
 class Caller:
@@ -112,6 +112,8 @@ def ending_of(error: CallFailed) -> Ending:
     name = error.metadata.get("limit", "")[:_MAX_REASON_CHARACTERS]
     match error.code:
         case "RESOURCE_EXHAUSTED":
+            if name == _OWN_DEADLINE:
+                name = f"{name} ({error.reason[:_MAX_REASON_CHARACTERS]})"
             return Ending(State.REFUSED, name or error.reason or f"unnamed: {error.message[:_MAX_REASON_CHARACTERS]}")
         case "DEADLINE_EXCEEDED":
             return Ending(State.LATE, "" if name == _OWN_DEADLINE else name)

@@ -91,6 +91,7 @@ SIGNS: Sequence[Sign] = (
     Sign("headworks_turns_waiting", 1, "turns stood in line for a permit"),
     Sign("headworks_engine_waiting", 1, "turns waited in the engine's own queue"),
     Sign("vllm:num_requests_waiting", 1, "requests waited in vLLM"),
+    Sign("headworks_loop_lag_seconds", 0.025, "the server was late with its own work, so that its CPU was used up"),
     Sign("headworks_engine_cache_used", 0.95, "the key/value cache was full"),
     Sign("vllm:kv_cache_usage_perc", 0.95, "vLLM's key/value cache was full"),
 )

@@ -4,9 +4,12 @@ import random
 from collections.abc import Iterator, Sequence
 from math import log, sqrt
 
-from headworks.server.load.knee import Knee, find_knee, is_bent
+from headworks.server.load.knee import Knee, Point, find_knee, is_bent
 from headworks.server.load.settings import Arrivals, LoadSettings
 from headworks.server.load.step import Phase, Step, StepResult
+
+_ON_LINE = 0.9
+"""Goodput that has grown by so much of what the load has still grows with it."""
 
 
 def next_step(settings: LoadSettings, results: Sequence[StepResult]) -> Step | None:
@@ -25,7 +28,7 @@ def next_step(settings: LoadSettings, results: Sequence[StepResult]) -> Step | N
     if knee is None or not knee.is_reached:
         return None
     if not past and len(search) < settings.finer_steps:
-        level = _nearer(settings, knee, [result.step.level for result in (*ramp, *search)])
+        level = _nearer(settings, knee, [result.point for result in (*ramp, *search)])
         if level is not None:
             return Step(Phase.SEARCH, level)
     if len(past) < len(settings.past):
@@ -51,16 +54,17 @@ def _of(results: Sequence[StepResult], phase: Phase) -> list[StepResult]:
     return [result for result in results if result.step.phase is phase]
 
 
-def _nearer(settings: LoadSettings, knee: Knee, levels: Sequence[float]) -> float | None:
+def _nearer(settings: LoadSettings, knee: Knee, points: Sequence[Point]) -> float | None:
     """Return a level that tells more of where the knee is; None when none is left between those that were tried.
 
-    With open arrivals the knee found is the highest level that held, so that the true one lies above it. With closed
-    ones it is the least level of a plateau or a top, and the true one may lie on either side: the wider gap is halved.
-    The middle is one of ratios.
+    Where the knee found still lies on the line of the levels below it, the true one lies above. Else it is the least
+    level of a plateau, and the true one may lie on either side: the wider gap is halved. The middle is one of ratios.
     """
-    below = [level for level in levels if level < knee.level and settings.arrivals is Arrivals.CLOSED]
-    above = [level for level in levels if level > knee.level]
-    neighbours = [*([max(below)] if below else ()), *([min(above)] if above else ())]
+    below = max((point for point in points if point.level < knee.level), key=lambda point: point.level, default=None)
+    above = [point.level for point in points if point.level > knee.level]
+    neighbours = [min(above)] if above else []
+    if below is not None and knee.goodput < _ON_LINE * below.goodput * knee.level / below.level:
+        neighbours.append(below.level)
     for other in sorted(neighbours, key=lambda level: -abs(log(level / knee.level))):
         level = _level(settings, sqrt(knee.level * other))
         if level not in (knee.level, other):

@@ -120,6 +120,7 @@ async def test_the_deadline_counts_from_when_the_turn_was_due(sent: Sent) -> Non
     ("error", "state", "why"),
     [
         (CallFailed("RESOURCE_EXHAUSTED", "TOO_MANY", "m", {"limit": "flow.a"}), State.REFUSED, "flow.a"),
+        (CallFailed("RESOURCE_EXHAUSTED", "LATE", "m", {"limit": "deadline"}), State.REFUSED, "deadline (LATE)"),
         (CallFailed("RESOURCE_EXHAUSTED", "", "Concurrent RPC limit"), State.REFUSED, "unnamed: Concurrent RPC limit"),
         (CallFailed("DEADLINE_EXCEEDED", "", "m"), State.LATE, ""),
         (CallFailed("DEADLINE_EXCEEDED", "TURN_TIMED_OUT", "m", {"limit": "deadline"}), State.LATE, ""),

@@ -20,10 +20,10 @@ def test_the_load_doubles_narrows_down_goes_past_and_comes_back() -> None:
     """In this order, so that the way back follows the worst load at once."""
     results = walk(OPEN, lambda level: min(level, 10.0))
     assert levels(results, Phase.RAMP) == [1, 2, 4, 8, 16]
-    assert levels(results, Phase.SEARCH) == [11.3, 13.4, 12.3], "11.3 holds, with nine turns of ten"
+    assert levels(results, Phase.SEARCH) == [11.3, 13.4, 9.51], "11.3 still holds, with nine turns of ten"
     knee = knee_of(OPEN, results)
     assert knee is not None
-    assert knee.level == pytest.approx(10, rel=0.15)
+    assert knee.level == pytest.approx(10, rel=0.1)
     assert levels(results, Phase.PAST) == [pytest.approx(factor * knee.level, rel=0.01) for factor in (2, 4)]
     assert levels(results, Phase.BACK) == [knee.level]
     assert [result.step.is_fresh for result in results[-4:]] == [True, False, False, False]

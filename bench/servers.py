@@ -1,4 +1,4 @@
-"""The servers under test: `python -m bench.servers bare|gateway PORT FIRST_SECONDS GAP_SECONDS TOKENS`."""
+"""The servers under test: `python -m bench.servers bare|gateway|smg PORT FIRST_SECONDS GAP_SECONDS TOKENS`."""
 
 import argparse
 import asyncio
@@ -15,6 +15,7 @@ from typing import Any
 import grpc
 import uvloop
 
+from bench.turn import Timing
 from headworks.server.main.gateway import serve
 from headworks.server.settings import Settings, load
 from headworks.v1 import turn_pb2 as pb
@@ -27,24 +28,25 @@ UNMETERED = {"turns_per_minute": 10**9, "tokens_per_minute": 2 * 10**9}
 class BareService(TurnServiceServicer):
     """Reads to the end of input and writes tokens by the timing model; nothing else."""
 
-    def __init__(self, first_seconds: float, gap_seconds: float, tokens: int) -> None:
-        self._first_seconds = first_seconds
-        self._gap_seconds = gap_seconds
-        self._tokens = tokens
+    def __init__(self, timing: Timing) -> None:
+        self._timing = timing
 
     async def Converse(  # type: ignore[override]  # noqa: N802
         self, request_iterator: AsyncIterator[pb.ConverseRequest], context: grpc.aio.ServicerContext[Any, Any]
     ) -> None:
+        timing, tokens = self._timing, 0
         await context.write(pb.ConverseResponse(sequence=1, accepted=pb.Accepted(turn_id="bare")))
         async for request in request_iterator:
+            if request.HasField("setup"):
+                tokens = min(timing.tokens, request.setup.generation.max_output_tokens)
             if request.HasField("end_of_input"):
                 break
-        due = time.monotonic() + self._first_seconds
-        for sequence in range(2, self._tokens + 2):
+        due = time.monotonic() + timing.first_token_seconds
+        for sequence in range(2, tokens + 2):
             await asyncio.sleep(max(0.0, due - time.monotonic()))
-            due += self._gap_seconds
+            due += timing.gap_seconds
             await context.write(pb.ConverseResponse(sequence=sequence, delta=pb.Delta(text=" token", token_ids=(1,))))
-        await context.write(pb.ConverseResponse(sequence=self._tokens + 2, finished=pb.Finished()))
+        await context.write(pb.ConverseResponse(sequence=tokens + 2, finished=pb.Finished()))
 
 
 async def serve_bare(port: int, service: BareService) -> None:
@@ -92,15 +94,26 @@ def gateway_settings(given: argparse.Namespace, folder: Path) -> Settings:
 def main() -> None:
     """Serve one of them."""
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("kind", choices=("bare", "gateway"))
+    arguments.add_argument("kind", choices=("bare", "gateway", "smg"))
     arguments.add_argument("port", type=int)
     arguments.add_argument("first_seconds", type=float)
     arguments.add_argument("gap_seconds", type=float)
     arguments.add_argument("tokens", type=int)
     arguments.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of the gateway")
+    arguments.add_argument("--count-allocations", type=Path, metavar="FILE", help="where to count them, for another")
     given = arguments.parse_args()
+    if given.count_allocations is not None:
+        from bench.allocations import count_into
+
+        count_into(given.count_allocations)
+    timing = Timing(given.first_seconds, given.gap_seconds, given.tokens)
     if given.kind == "bare":
-        uvloop.run(serve_bare(given.port, BareService(given.first_seconds, given.gap_seconds, given.tokens)))
+        uvloop.run(serve_bare(given.port, BareService(timing)))
+        return
+    if given.kind == "smg":
+        from bench.smg.server import serve_smg  # installed where a reader wants it measured
+
+        uvloop.run(serve_smg(given.port, timing))
         return
     with tempfile.TemporaryDirectory() as folder:
         status = serve(gateway_settings(given, Path(folder)))

@@ -9,6 +9,7 @@ from headworks.v1 import turn_pb2 as pb
 from headworks.v1.turn_pb2_grpc import TurnServiceStub
 
 QUESTION = "How many orders did we ship in March? Please answer in one short paragraph, with the number first."
+MOST_TOKENS = 2048
 TURN_SECONDS = 120.0
 
 
@@ -43,18 +44,18 @@ class Sample:
         return [gap for gap in self.gaps if gap > 0]
 
 
-def requests() -> tuple[pb.ConverseRequest, ...]:
-    """Return the messages of a turn with a text of two sentences."""
+def requests(tokens: int = MOST_TOKENS) -> tuple[pb.ConverseRequest, ...]:
+    """Return the messages of a turn with a text of two sentences, and an answer of so many tokens at most."""
     return (
-        pb.ConverseRequest(setup=pb.TurnSetup(generation=pb.Generation(max_output_tokens=2048))),
+        pb.ConverseRequest(setup=pb.TurnSetup(generation=pb.Generation(max_output_tokens=tokens))),
         pb.ConverseRequest(text=pb.TextChunk(text=QUESTION, last=True)),
         pb.ConverseRequest(end_of_input=pb.EndOfInput()),
     )
 
 
-def request_bytes() -> tuple[bytes, ...]:
+def request_bytes(tokens: int = MOST_TOKENS) -> tuple[bytes, ...]:
     """Return the same messages, serialised: a client that sends them often does that once."""
-    return tuple(request.SerializeToString() for request in requests())
+    return tuple(request.SerializeToString() for request in requests(tokens))
 
 
 async def turn(stub: TurnServiceStub, sample: Sample) -> None:

@@ -10,25 +10,27 @@ from pathlib import Path
 
 import grpc
 
-from bench.turn import Timing, request_bytes
+from bench.turn import MOST_TOKENS, Timing
+from bench.wire import Converse, Wire
 
 START_SECONDS = 60.0
 STOP_SECONDS = 30.0
 _TRY_SECONDS = 5.0
 _LOOK_SECONDS = 0.2
-_METHOD = "/headworks.v1.TurnService/Converse"
 
 
 class Server:
     """One server, from its first answered turn until it is told to stop."""
 
-    def __init__(self, kind: str, timing: Timing, *options: str) -> None:
+    def __init__(self, kind: str, timing: Timing, *options: str, wire: Wire | None = None) -> None:
         """Prepare a server.
 
         Args:
             kind: One of the kinds that `bench.servers` knows.
             options: Further options of `bench.servers`.
+            wire: Its contract, ours unless it has one of its own.
         """
+        self._wire = wire or Converse()
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = int(probe.getsockname()[1])
@@ -39,7 +41,7 @@ class Server:
     def __enter__(self) -> "Server":
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline and self._process.poll() is None:
-            if _answers(self.port):
+            if _answers(self.port, self._wire):
                 return self
             time.sleep(_LOOK_SECONDS)
         self.__exit__()
@@ -77,12 +79,12 @@ def cpu_seconds(pid: int) -> float:
     return time.clock_gettime((~pid << 3) | 2)
 
 
-def _answers(port: int) -> bool:
+def _answers(port: int, wire: Wire) -> bool:
     """Whether a whole turn works."""
     with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
-        call = channel.stream_stream(_METHOD)
+        call = channel.stream_stream(wire.method)
         try:
-            for _ in call(iter(request_bytes()), timeout=_TRY_SECONDS):
+            for _ in call(iter(wire.requests(MOST_TOKENS)), timeout=_TRY_SECONDS):
                 pass
         except grpc.RpcError:
             return False

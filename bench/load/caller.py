@@ -8,9 +8,9 @@ import grpc
 
 from bench.load.outcome import Outcome, State, outcome_of, retry_seconds
 from bench.turn import request_bytes
+from bench.wire import Converse
 from headworks.v1 import turn_pb2 as pb
 
-METHOD = "/headworks.v1.TurnService/Converse"
 FIRST_BACKOFF_SECONDS = 0.1
 MAX_BACKOFF_SECONDS = 1.6
 JITTER = (0.75, 1.25)
@@ -29,7 +29,7 @@ class Caller:
             tokens: Length of a whole answer; a shorter one counts as failed.
             outcomes: Takes each call's end.
         """
-        self._open = channel.stream_stream(METHOD)
+        self._open = channel.stream_stream(Converse.method)
         self._requests = request_bytes()
         self._tokens = tokens
         self._deadline_seconds = deadline_seconds

@@ -14,6 +14,8 @@ from bench.under_test import Server
 DEADLINE_SECONDS = 3.0
 BUSY_CORES = 0.9
 """A client process is one thread: one that used so much of a core was the limit, or close to it."""
+GRACE_SECONDS = 1.0
+"""A busy client learns of the end of a call later than it ends."""
 _MEMORY_SECONDS = 0.2
 
 
@@ -81,7 +83,7 @@ class Step:
     resident_mebibytes: float
     """The highest seen."""
     lost: int
-    """Calls that were begun and never ended; 0 unless a call was lost."""
+    """Calls that were still open long after their deadline, or that have no end at all."""
 
     @property
     def is_client_bound(self) -> bool:
@@ -125,13 +127,20 @@ def run_step(server: Server, plan: Plan, callers: int, witnesses: int = 0) -> St
         client_cores=tuple((b - a) / seconds for a, b in zip(before.clients, after.clients, strict=True)),
         lags=[lag for report in reports for lag in _of_window(report, plan)],
         resident_mebibytes=resident,
-        lost=sum(report.calls - len(report.outcomes) for report in (*reports, *witnessed)),
+        lost=sum(lost_calls(report, plan.deadline_seconds) for report in (*reports, *witnessed)),
     )
 
 
 def seen_by(reports: list[Report], start: float, end: float) -> Seen:
     """Return what ended from `start` until `end`."""
     return Seen(end - start, [o for report in reports for o in report.outcomes if start <= o.ended < end])
+
+
+def lost_calls(report: Report, deadline_seconds: float) -> int:
+    """Return how many calls nobody ended, though their deadline had passed."""
+    latest = deadline_seconds + GRACE_SECONDS
+    hung = sum(outcome.state is State.LEFT and outcome.seconds > latest for outcome in report.outcomes)
+    return hung + report.calls - len(report.outcomes)
 
 
 def _load(server: Server, plan: Plan, callers: int, seed: int) -> Load:

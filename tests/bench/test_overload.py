@@ -7,13 +7,23 @@ from google.protobuf.duration_pb2 import Duration
 from google.rpc.error_details_pb2 import ErrorInfo, RetryInfo
 from google.rpc.status_pb2 import Status
 
+from bench.load.client import Report
 from bench.load.outcome import Outcome, State, outcome_of, retry_seconds
 from bench.load.recovery import Recovery
-from bench.load.step import Seen
+from bench.load.step import Seen, lost_calls
 from headworks.server.client.contract import DETAILS_KEY
 from tests.bench.programs import output_of
 
 DEADLINE_SECONDS = 3.0
+
+
+def column(printed: str, name: str) -> list[str]:
+    """Return the cells of the curves' tables under one heading."""
+    lines = printed.splitlines()
+    heads = next(line for line in lines if f" {name} " in line).strip("┃").split("┃")
+    at = [head.strip() for head in heads].index(name)
+    rows = [line.strip("│").split("│") for line in lines if line.startswith("│")]
+    return [row[at].strip() for row in rows if len(row) == len(heads)]
 
 
 def error(code: grpc.StatusCode, *details: ErrorInfo | RetryInfo) -> grpc.aio.AioRpcError:
@@ -78,18 +88,20 @@ def test_a_server_is_back_when_two_windows_in_a_row_are_full(after: list[float],
     assert Recovery(before=100.0, beside=50.0, after=after).seconds == seconds
 
 
+def test_a_call_that_outlives_its_deadline_is_lost() -> None:
+    """A call that nobody answers and nobody ends is the worst of all, and no status would show it."""
+    hung = Outcome(State.LEFT, "", 0.0, DEADLINE_SECONDS + 2, None, 0)
+    left = Outcome(State.LEFT, "", 0.0, 1.0, None, 0)
+    assert lost_calls(Report(2, [hung, left], []), DEADLINE_SECONDS) == 1
+    assert lost_calls(Report(3, [left, left], []), DEADLINE_SECONDS) == 1
+
+
 @pytest.mark.models
 @pytest.mark.slow
 def test_every_call_of_an_overload_ends_in_one_state() -> None:
-    """A call that nobody answers and nobody ends is the worst of all."""
+    """Goodput is a share of all calls only if every call is in the books."""
     options = ("--at-once", "4", "--factors", "1,4", "--many", "0", "--seconds", "0.5", "--warm", "0.3")
     printed = output_of("overload", *options)
     assert "gateway: 1x is 4 callers" in printed
     assert "bare: 1x is 4 callers" in printed
-    header, *rows = [
-        line.strip("┃│").split("│" if "│" in line else "┃")
-        for line in printed.splitlines()
-        if "x │" in line or "lost" in line
-    ][:3]
-    lost = [name.strip() for name in header].index("lost")
-    assert [row[lost].strip() for row in rows] == ["0", "0"]
+    assert column(printed, "lost") == ["0"] * 4

@@ -46,4 +46,4 @@ lock: ## Resolve the locks anew (needs uv)
 	@requirements/lock.sh
 
 bench: models ## Print every benchmark's table
-	@for file in turn intake image_model; do python -m bench.$$file; done
+	@for file in steady overload token_cost intake image_model; do python -m bench.$$file; done

@@ -80,7 +80,6 @@ class Session:
         self._clock = clock
         self._on_moment = on_moment
         self._on_result = on_result
-        self._chance = random.Random(settings.seed)  # noqa: S311  # a load, not a secret
         self._strain = StrainMeter(clock)
         self._peaks = Peaks(gauges)
         self._second = Second()
@@ -187,9 +186,13 @@ class Session:
         return self._call(int(step.level), start)
 
     async def _arrive(self, rate: float, start: float) -> None:
-        """Send turns at their own times, whatever became of those before."""
+        """Send turns at their own times, whatever became of those before.
+
+        A level that is offered again has the same arrivals, so that the two differ by the server alone.
+        """
         clock, at_once = self._clock, 0
-        for offset in poisson(rate, self._chance):
+        chance = random.Random(f"{self._settings.seed} {rate}")  # noqa: S311  # a load, not a secret
+        for offset in poisson(rate, chance):
             wait = start + offset - clock.now()
             at_once = 0 if wait > 0 else at_once + 1
             if wait > 0 or at_once % _BREATH == 0:

@@ -19,7 +19,7 @@ from headworks.server.flow.pace import Pace
 from headworks.server.flow.running import Running
 from headworks.server.flow.service_class import ServiceClass
 from headworks.server.flow.settings import FlowSettings
-from headworks.server.flow.watch import AlarmObserver, FlowWatch, SilentAlarms
+from headworks.server.flow.watch import AlarmObserver, FlowWatch, Signal, SilentAlarms
 
 _TOKENS = "flow.limit.cache_overcommit"
 
@@ -119,7 +119,9 @@ class Admission:
     def look(self) -> None:
         """Adapt the limits once."""
         self._forecast.look(self._clock.now())
-        self.limit.look(self._running.most_since(), self._running.tokens, self._forecast.needed_turns)
+        is_alarmed = any(self.watch.is_alarmed(signal) for signal in (Signal.GAPS, Signal.CACHE_SWING))
+        turns, needed = self._running.most_since(), self._forecast.needed_turns
+        self.limit.look(turns, self._running.tokens, needed, is_alarmed=is_alarmed)
         self.watch.engine(self._load(), self._clock.now(), self._running.answering)
         self._serve_line()
 

@@ -118,7 +118,7 @@ class FlowLimit:
         """A turn had to wait for the limit on tokens."""
         self._met_tokens = True
 
-    def look(self, turns: int, tokens: int, needed_turns: float) -> None:
+    def look(self, turns: int, tokens: int, needed_turns: float, *, is_alarmed: bool = False) -> None:
         """Adapt both limits, once an interval.
 
         Args:
@@ -126,11 +126,12 @@ class FlowLimit:
             tokens: What running turns may come to now.
             needed_turns: What the best rate of late needs. A process that is late by other work, such as refusals, is
                 not helped by fewer turns than that.
+            is_alarmed: Gaps or the cache have left their usual range; until they are back, nothing grows.
         """
         load, factor = self._load(), self._settings.shrink_factor
         if self._is_cache_short(load):
             self._tokens_ceiling().shrink(tokens, factor)
-        elif self._met_tokens:
+        elif self._met_tokens and not is_alarmed:
             self._tokens_ceiling().grow()
         pressure = self._pressure(load)
         if pressure is not Pressure.NONE:
@@ -141,7 +142,7 @@ class FlowLimit:
             self._has_just_shrunk = not self._has_just_shrunk
         else:
             self._has_just_shrunk = False
-            if self._met_turns:
+            if self._met_turns and not is_alarmed:
                 self.pressure = Pressure.NONE
                 self._turns.grow()
         self._met_turns = self._met_tokens = False

@@ -96,3 +96,11 @@ def test_a_short_cache_lowers_the_limit_on_tokens() -> None:
     limited.limit.met_tokens()
     limited.limit.look(1, 1000, 0.0)
     assert limited.limit.tokens > lowered
+
+
+def test_nothing_grows_while_gaps_or_the_cache_are_alarmed() -> None:
+    """What is out of its usual range is no ground to let more in."""
+    limited = Limited()
+    limited.limit.met_turns()
+    limited.limit.look(20, 0, 0.0, is_alarmed=True)
+    assert limited.limit.turns == 20

@@ -5,16 +5,16 @@ from dataclasses import dataclass
 from enum import Enum
 
 from headworks.server.load.gauges import signs_in
-from headworks.server.load.knee import Knee
+from headworks.server.load.knee import GOOD_SHARE, Knee
 from headworks.server.load.moment import Moment
-from headworks.server.load.plan import knee_of
+from headworks.server.load.plan import knee_of, point_of
 from headworks.server.load.session import Run
 from headworks.server.load.settings import LoadSettings
 from headworks.server.load.step import Phase, StepResult
 from headworks.server.load.tally import State
 
-RECOVERED_SHARE = 0.9
-"""The server is back when a second brings so much of the knee's goodput; seconds differ more than windows do."""
+RECOVERED_SHARE = GOOD_SHARE
+"""The server is back when of what ends within a second so much ends well."""
 
 
 class Met(Enum):
@@ -84,8 +84,8 @@ def findings_of(run: Run, settings: LoadSettings) -> Findings:
     return Findings(
         knee=knee,
         first_limit=first_limit(run.results),
-        past=tuple(_past(result, knee) for result in run.results if not result.step.is_fresh) if knee else (),
-        recovery_seconds=recovery_seconds(run.moments, knee) if knee else None,
+        past=tuple(_past(settings, result, knee) for result in run.results if not result.step.is_fresh) if knee else (),
+        recovery_seconds=recovery_seconds(run.moments),
         client_limited=tuple(sorted({result.step.level for result in run.results if result.is_client_limit})),
     )
 
@@ -107,11 +107,12 @@ def first_limit(results: Sequence[StepResult]) -> FirstLimit | None:
     return None
 
 
-def recovery_seconds(moments: Sequence[Moment], knee: Knee) -> float | None:
+def recovery_seconds(moments: Sequence[Moment]) -> float | None:
     """Return how long the server needed once the load was back at the knee."""
     back = [moment for moment in moments if moment.step is not None and moment.step.phase is Phase.BACK]
     for number, moment in enumerate(back, 1):
-        if moment.goodput >= RECOVERED_SHARE * knee.goodput:
+        ended = moment.finished + moment.refused + moment.late + moment.failed
+        if moment.finished and moment.finished >= RECOVERED_SHARE * ended:
             return float(number)
     return None
 
@@ -129,13 +130,15 @@ def _met(result: StepResult) -> tuple[Met, str] | None:
     return Met.DEADLINE, next((why for state, why, _ in figures.reasons if state is State.LATE), "")
 
 
-def _past(result: StepResult, knee: Knee) -> Past:
+def _past(settings: LoadSettings, result: StepResult, knee: Knee) -> Past:
     figures = result.figures
+    is_back = result.step.phase is Phase.BACK
+    goodput = point_of(settings, result).goodput if is_back else figures.goodput
     return Past(
         phase=result.step.phase,
         level=result.step.level,
         factor=result.step.level / knee.level,
-        goodput_share=figures.goodput / knee.goodput,
+        goodput_share=goodput / knee.goodput,
         good_share=figures.good_share,
         refused_share=figures.share(State.REFUSED),
         late_share=figures.share(State.LATE),

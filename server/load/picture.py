@@ -49,11 +49,11 @@ class _Panel:
 
 _PANELS = (
     _Panel(
-        "Tokens",
+        "Goodput: tokens of turns that finished inside their deadline",
         "tokens/s",
         (
-            _Curve("inside the deadline (goodput)", "a", lambda figures: figures.goodput),
-            _Curve("all", "b dashed", lambda figures: figures.tokens_per_second),
+            _Curve("goodput", "a", lambda figures: figures.goodput),
+            _Curve("all tokens", "b dashed", lambda figures: figures.tokens_per_second),
         ),
     ),
     _Panel(
@@ -189,7 +189,8 @@ def _headline(report: Report) -> str:
 def _subtitle(report: Report) -> str:
     settings = report.settings
     deadline, window = settings.deadline_seconds, settings.window_seconds
-    return f"{settings.arrivals.value} arrivals, deadline {deadline:g} s, windows of {window:g} s"
+    kind = settings.arrivals.value
+    return f"{kind} arrivals, deadline {deadline:g} s, windows of {window:g} s; hollow points: back at the knee"
 
 
 def _lost(figures: Figures) -> float:

@@ -29,7 +29,7 @@ def next_step(settings: LoadSettings, results: Sequence[StepResult]) -> Step | N
     if knee is None or not knee.is_reached:
         return None
     if not past and len(search) < settings.finer_steps:
-        level = _nearer(settings, knee, [_point(settings, result) for result in (*ramp, *search)])
+        level = _nearer(settings, knee, [point_of(settings, result) for result in (*ramp, *search)])
         if level is not None:
             return Step(Phase.SEARCH, level)
     if len(past) < len(settings.past):
@@ -40,18 +40,10 @@ def next_step(settings: LoadSettings, results: Sequence[StepResult]) -> Step | N
 def knee_of(settings: LoadSettings, results: Sequence[StepResult]) -> Knee | None:
     """Return the knee of what was seen on the way up; a server that is coming back to it tells nothing of it."""
     seen = [result for result in results if result.is_whole and result.step.phase is not Phase.BACK]
-    return find_knee([_point(settings, result) for result in seen], settings.arrivals)
+    return find_knee([point_of(settings, result) for result in seen], settings.arrivals)
 
 
-def poisson(rate: float, chance: random.Random) -> Iterator[float]:
-    """Yield seconds since the start at which turns arrive, for ever: `rate` a second in the mean, each by itself."""
-    due = 0.0
-    while True:
-        due += chance.expovariate(rate)
-        yield due
-
-
-def _point(settings: LoadSettings, result: StepResult) -> Point:
+def point_of(settings: LoadSettings, result: StepResult) -> Point:
     """Return a step's place on the curve, as if its turns had come at exactly its rate.
 
     A hundred turns that arrive by chance may as well be ninety, and that is no trait of the server.
@@ -60,6 +52,14 @@ def _point(settings: LoadSettings, result: StepResult) -> Point:
     if settings.arrivals is Arrivals.CLOSED or not point.offered:
         return point
     return replace(point, goodput=point.goodput * point.level * result.seconds / point.offered)
+
+
+def poisson(rate: float, chance: random.Random) -> Iterator[float]:
+    """Yield seconds since the start at which turns arrive, for ever: `rate` a second in the mean, each by itself."""
+    due = 0.0
+    while True:
+        due += chance.expovariate(rate)
+        yield due
 
 
 def _of(results: Sequence[StepResult], phase: Phase) -> list[StepResult]:

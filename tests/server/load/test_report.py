@@ -9,8 +9,9 @@ from xml.etree import ElementTree
 import pytest
 
 from headworks.server.cli.as_json import plain
-from headworks.server.load.findings import findings_of
+from headworks.server.load.findings import findings_of, recovery_seconds
 from headworks.server.load.mix import Tenant
+from headworks.server.load.moment import moment_of
 from headworks.server.load.picture import picture
 from headworks.server.load.report import Report
 from headworks.server.load.session import End, Run
@@ -99,6 +100,19 @@ def test_a_run_without_a_knee_says_why(results: list[StepResult], end: End, word
     assert words in told(results, end)
 
 
+def test_the_server_is_back_with_the_first_good_second() -> None:
+    """Counted from when the load was back at the knee; what was good before that does not count."""
+    seconds = [(Phase.PAST, 9, 0), (Phase.BACK, 0, 5), (Phase.BACK, 5, 5), (Phase.BACK, 10, 1), (Phase.BACK, 9, 0)]
+    moments = []
+    for at, (phase, good, lost) in enumerate(seconds, 1):
+        tally = Tally()
+        for state in [State.FINISHED] * good + [State.LATE] * lost:
+            tally.note_end(Ending(state))
+        moments.append(moment_of(at, 1.0, step(4, phase), tally, open_turns=0))
+    assert recovery_seconds(moments) == 3
+    assert recovery_seconds(moments[:3]) is None
+
+
 def test_reads_of_the_metrics_that_failed_are_told() -> None:
     """A gauge that was not read showed nothing."""
     assert "3 of 10 reads of the server's metrics failed." in told([result(step(4), 4, 4)], failed_reads=3)
@@ -126,7 +140,7 @@ def test_the_picture_has_axes_units_a_legend_and_the_knee(arrivals: Arrivals, ra
     root = ElementTree.fromstring(drawn)  # noqa: S314  # our own
     words = [text.text or "" for text in root.iter("{http://www.w3.org/2000/svg}text")]
     label = "turns offered per second" if arrivals is Arrivals.OPEN else "callers at once"
-    for word in (label, "Tokens, tokens/s", "Times, from the moment a turn was due, ms", "refused by a limit"):
+    for word in (label, "Times, from the moment a turn was due, ms", "goodput", "refused by a limit"):
         assert word in words
     assert ("knee" in words) == (rate == 10.0)
     assert "prefers-color-scheme: dark" in drawn

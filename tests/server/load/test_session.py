@@ -14,7 +14,7 @@ from headworks.server.load.mix import Mix, Tenant, Turn
 from headworks.server.load.notes import Notes
 from headworks.server.load.session import End, Run, Session
 from headworks.server.load.settings import Arrivals, LoadSettings
-from headworks.server.load.step import Phase
+from headworks.server.load.step import Phase, StepResult
 from headworks.server.load.tally import Ending, State
 from tests.fakes.virtual_time import LoopClock, run_in_virtual_time
 
@@ -34,9 +34,15 @@ class Service:
         self.waiting = 0
         self.running = 0
         self.most_open = 0
+        self.open_at_start: list[int] = []
+        """Turns that were open when a step sent its first one."""
+        self.is_new_step = True
 
     async def send(self, turn: Turn, due: float, notes: Notes) -> float:
         notes.tried()
+        if self.is_new_step:
+            self.open_at_start.append(self.waiting + self.running)
+            self.is_new_step = False
         if self.longest_line is not None and self.places.locked() and self.waiting >= self.longest_line:
             await asyncio.sleep(0.001)
             notes.refused("flow.max_waiting", 0.001)
@@ -94,7 +100,11 @@ def run(
 
     async def work() -> tuple[Run, Service]:
         service = make()
-        session = Session(settings, Mix(MIX, settings.seed), service, CLOCK, gauges)
+
+        def begin_step(_: StepResult) -> None:
+            service.is_new_step = True
+
+        session = Session(settings, Mix(MIX, settings.seed), service, CLOCK, gauges, on_result=begin_step)
         if stop_after is not None:
             asyncio.get_running_loop().call_later(stop_after, session.stop)
         seen = await session.run()
@@ -151,6 +161,15 @@ def test_callers_who_wait_find_the_places() -> None:
     findings = found(lambda: Service(places=8), replace(SHORT, arrivals=Arrivals.CLOSED, first_level=1.0))
     assert findings.knee is not None
     assert findings.knee.level == pytest.approx(8, abs=1)
+
+
+def test_each_level_on_the_way_up_begins_on_an_idle_server() -> None:
+    """What a level left behind is not the next one's; past the knee and back the load never pauses."""
+    seen, service = run(lambda: Service(places=10))
+    for result, open_turns in zip(seen.results, service.open_at_start, strict=True):
+        if result.step.is_fresh:
+            assert open_turns == 0
+    assert min(service.open_at_start[-2:]) > 0
 
 
 def test_the_same_load_comes_back_after_the_overload() -> None:

@@ -1,6 +1,7 @@
 """Who may run, who waits, and who is told to come back."""
 
 import asyncio
+import math
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -220,7 +221,7 @@ class Admission:
         tenants = max(len(self._running.by_tenant), self._line.tenants, 1)
         if claim.service_class is ServiceClass.BATCH or self._running.by_tenant[claim.tenant] >= turns / (tenants + 1):
             return 0
-        return max(1, int(self._settings.newcomer_share * turns))
+        return math.ceil(self._settings.newcomer_share * turns)
 
     def _hindrance(self, claim: Claim, coming: int) -> FlowError | None:
         """Return why a turn that has to wait should not even wait; None when it may join the line."""

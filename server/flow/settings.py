@@ -115,7 +115,7 @@ class FlowSettings:
     """Of these, turns of one tenant."""
     max_peer_turns: int = 224
     """Of these, turns from one host. Raise it to `max_turns` where a proxy forwards everybody's calls."""
-    newcomer_share: float = 0.125
+    newcomer_share: float = 0.25
     """Of the limit, on top of it: for tenants that run less than an equal share, so that they need not wait for the
     turns of others to end."""
     max_silent_calls: int = 1024

@@ -25,13 +25,14 @@ What happens at a limit, unless its line says otherwise:
 - a peer that can wait is not read any more (HTTP/2 flow control).
 
 The contract has two of its own: a chunk of text has at most 64 KiB, one of audio, picture or table 1 MiB. Policy has
-tokens, bytes and rates in its `data.json`; a rate that is used up is TOO_MANY, all else that it forbids is
-PERMISSION_DENIED.
+tokens, bytes and rates in its `data.json` (see [rates](rates.md)); a rate that is used up is TOO_MANY, all else that it
+forbids is PERMISSION_DENIED.
 """
 IS_LIMIT = re.compile(r"(^|\.)(max_\w+|wait_seconds|\w+_seconds|\w+_milliseconds|attempts|threads|backlog)$")
 NOT_LIMITS = re.compile(r"simulated\.|endpoint\.(min|padding)|partial_|padding")
 SECTIONS = {
     "flow": "Turns at once",
+    "state": "Rates",
     "turn": "One turn",
     "intake": "Input",
     "engine": "Engine",
@@ -67,6 +68,8 @@ def docstrings(section: type) -> dict[str, str]:
 
 def amount(name: str, value: object) -> str:
     """Write a default with its unit."""
+    if value is None:
+        return "none"
     if not isinstance(value, int | float):
         return str(value)
     if name.endswith("_bytes"):

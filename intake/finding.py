@@ -6,6 +6,11 @@ from dataclasses import dataclass
 
 from headworks.intake.span import AudioOrigin, ImageOrigin, Span
 
+MAX_NOTED_SPANS = 128
+"""Of one finding: each span costs whoever reads it some 20 microseconds, however short it is."""
+MAX_NOTED_CHARACTERS = 4096
+"""Of one finding: tokens of this much text take some milliseconds. A single span may be longer, by settings."""
+
 
 @dataclass(frozen=True, slots=True)
 class Noted:
@@ -13,6 +18,12 @@ class Noted:
 
     part: int
     spans: tuple[Span, ...]
+
+    def joined(self, following: "Noted") -> "Noted | None":
+        """Return both as one finding; None when that would hold too much."""
+        spans = self.spans + following.spans
+        fits = len(spans) <= MAX_NOTED_SPANS and sum(len(span.text) for span in spans) <= MAX_NOTED_CHARACTERS
+        return Noted(self.part, spans) if fits else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass
 
 from headworks.intake.errors import BadMedia, TooLarge
-from headworks.intake.finding import Finding, Noted
+from headworks.intake.finding import MAX_NOTED_CHARACTERS, MAX_NOTED_SPANS, Finding, Noted
 from headworks.intake.span import Modality, Span, TextOrigin
 
 _RUN = re.compile(r"[.!?。！？]++\s*+|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\s*+")  # noqa: RUF001 - full-width marks count
@@ -34,11 +34,6 @@ class TextPreprocessor:
     Its spans join to the text as it came. Where they are cut depends on the text alone. Between two findings the
     event loop goes round, and one finding holds little, so that no chunk keeps other calls waiting.
     """
-
-    _MAX_FINDING_SPANS = 128
-    """Each span costs whoever reads the finding some 20 microseconds, however short it is."""
-    _MAX_FINDING_CHARACTERS = 4096
-    """Tokens of this much text take some milliseconds. A single span may be longer, by settings."""
 
     def __init__(self, part: int, settings: TextSettings) -> None:
         self._part = part
@@ -110,12 +105,12 @@ class TextPreprocessor:
         spans: list[Span] = []
         characters = 0
         for piece in pieces:
-            if spans and characters + len(piece) > self._MAX_FINDING_CHARACTERS:
+            if spans and characters + len(piece) > MAX_NOTED_CHARACTERS:
                 yield tuple(spans)
                 spans, characters = [], 0
             spans.append(self._span(piece))
             characters += len(piece)
-            if len(spans) == self._MAX_FINDING_SPANS:
+            if len(spans) == MAX_NOTED_SPANS:
                 yield tuple(spans)
                 spans, characters = [], 0
         if spans:

@@ -7,8 +7,10 @@ from typing import Any
 
 from headworks.policy.errors import JudgeUnavailable, NoVerdict
 from headworks.policy.facts import MODALITIES
-from headworks.policy.verdict import Obligations, Verdict
+from headworks.policy.verdict import CEILINGS, Obligations, Verdict
 
+LEAST_WEIGHT, MOST_WEIGHT = 0.001, 1000.0
+"""Of a tenant's share. A tenant of weight 0 would wait for ever; what may never run is a ceiling of 0."""
 MAX_REASONS = 32
 """About three times as many as the default policy has requirements; a longer list is not an answer."""
 MAX_CEILING = 2**53 - 1
@@ -16,18 +18,12 @@ MAX_CEILING = 2**53 - 1
 HIGHEST_CEILING = 2**31 - 1
 """The contract states ceilings in 32 bits. A policy that means "very many" by more is held to this many."""
 
-ZEROS = {
-    "max_input_tokens": "MAX_INPUT_TOKENS_IS_ZERO",
-    "max_output_tokens": "MAX_OUTPUT_TOKENS_IS_ZERO",
-    "turns_per_minute": "TURNS_PER_MINUTE_IS_ZERO",
-    "tokens_per_minute": "TOKENS_PER_MINUTE_IS_ZERO",
-    "modalities": "MODALITIES_IS_EMPTY",
-}
+ZEROS = {name: f"{name.upper()}_IS_ZERO" for name in CEILINGS} | {"modalities": "MODALITIES_IS_EMPTY"}
 """Obligations that no turn can keep when they are zero or empty, and the reason that the refusal then states."""
 
 _REASON = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
 _ANSWER_KEYS = frozenset({"allow", "reasons", "obligations"})
-_OBLIGATION_KEYS = frozenset(ZEROS)
+_OBLIGATION_KEYS = frozenset({*ZEROS, "weight", "per_subject"})
 
 
 class OddAnswer(ValueError):
@@ -55,9 +51,9 @@ def verdict_from(document: object, *, judge: str, decision_id: str, revision: st
 
     The only accepted shape is `{"allow": bool, "reasons": [CODE], "obligations": {...}}` with nothing beside it.
     A refusal states at least one reason; an allow states at least which modalities it is for. A ceiling that is
-    null or absent is none. A ceiling of zero, like an empty list of modalities, means never: such an allow is a
-    refusal, with the reasons of `ZEROS`. A ceiling over `HIGHEST_CEILING` is lowered to it. A refusal carries no
-    obligations.
+    null or absent is none, a weight 1 and `per_subject` false. A ceiling of zero, like an empty list of modalities,
+    means never: such an allow is a refusal, with the reasons of `ZEROS`. A ceiling over `HIGHEST_CEILING` is lowered
+    to it. A refusal carries no obligations.
 
     Args:
         document: The value of the decision rule, parsed from JSON.
@@ -114,10 +110,9 @@ def _obligations(value: object, *, is_allow: bool) -> Obligations:
     if is_allow and "modalities" not in fields:
         raise OddAnswer("obligations: an allow must state its modalities")
     return Obligations(
-        max_input_tokens=_ceiling(fields, "max_input_tokens"),
-        max_output_tokens=_ceiling(fields, "max_output_tokens"),
-        turns_per_minute=_ceiling(fields, "turns_per_minute"),
-        tokens_per_minute=_ceiling(fields, "tokens_per_minute"),
+        **{name: _ceiling(fields, name) for name in CEILINGS},
+        weight=_weight(fields.get("weight")),
+        per_subject=_per_subject(fields.get("per_subject")),
         modalities=_modalities(fields.get("modalities", [])),
     )
 
@@ -129,6 +124,20 @@ def _ceiling(fields: Mapping[str, Any], name: str) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_CEILING:
         raise OddAnswer(f"{name}: not a whole number from 0 to {MAX_CEILING}")
     return min(value, HIGHEST_CEILING)
+
+
+def _weight(value: object) -> float:
+    if value is None:
+        return 1.0
+    if isinstance(value, bool) or not isinstance(value, int | float) or not LEAST_WEIGHT <= value <= MOST_WEIGHT:
+        raise OddAnswer(f"weight: not a number from {LEAST_WEIGHT} to {MOST_WEIGHT}")
+    return float(value)
+
+
+def _per_subject(value: object) -> bool:
+    if value is not None and not isinstance(value, bool):
+        raise OddAnswer("per_subject: not a boolean")
+    return bool(value)
 
 
 def _modalities(value: object) -> tuple[str, ...]:

@@ -8,6 +8,20 @@ GATEWAY = "gateway"
 """The name of the judge where the gateway itself refuses, as an earlier verdict obliges it to."""
 
 
+CEILINGS = (
+    "max_input_tokens",
+    "max_output_tokens",
+    "turns_per_minute",
+    "tokens_per_minute",
+    "turns_per_second",
+    "turns_per_day",
+    "tokens_per_second",
+    "tokens_per_day",
+    "max_concurrent_turns",
+)
+"""Obligations that are ceilings; none of them is none, and zero means never."""
+
+
 @dataclass(frozen=True, slots=True)
 class Obligations:
     """What the gateway must hold the turn to when it is allowed. A ceiling of None is none."""
@@ -18,6 +32,20 @@ class Obligations:
     """Of the caller's tenant."""
     tokens_per_minute: int | None = None
     """Of the caller's tenant, input and output together."""
+    turns_per_second: int | None = None
+    """Of the caller's tenant, as the next four."""
+    turns_per_day: int | None = None
+    tokens_per_second: int | None = None
+    """Input and output together. A turn that runs is not ended for it, the next one waits."""
+    tokens_per_day: int | None = None
+    """Input and output together."""
+    max_concurrent_turns: int | None = None
+    """Turns that run at once."""
+    weight: float = 1.0
+    """The tenant's share when tenants wait for each other: one of weight 2 is served twice as many tokens as one of
+    1."""
+    per_subject: bool = False
+    """Whether each subject of the tenant has the rates and the turns at once for itself."""
     modalities: tuple[str, ...] = ()
     """The kinds of input that the turn may carry, from `facts.MODALITIES`; none unless they are named."""
 

@@ -24,6 +24,7 @@ from headworks.server.engine.settings import EngineSettings
 from headworks.server.flow.settings import FlowSettings
 from headworks.server.http.settings import HttpSettings
 from headworks.server.rpc.settings import RpcSettings
+from headworks.server.state.settings import StateSettings
 from headworks.server.telemetry.settings import LogLevel, TelemetrySettings, require_scheme
 from headworks.server.turn.settings import TurnSettings
 from headworks.server.visit.loopback import is_loopback
@@ -108,6 +109,7 @@ class Settings:
     policy: PolicySettings = field(default_factory=PolicySettings)
     intake: IntakeSettings = field(default_factory=IntakeSettings)
     flow: FlowSettings = field(default_factory=FlowSettings)
+    state: StateSettings = field(default_factory=StateSettings)
     turn: TurnSettings = field(default_factory=TurnSettings)
     rpc: RpcSettings = field(default_factory=RpcSettings)
     http: HttpSettings = field(default_factory=HttpSettings)

@@ -8,7 +8,7 @@ from headworks.intake.errors import BadMedia, ModelMissing, SpoolUnavailable, To
 from headworks.intake.table.store import UnknownTable
 from headworks.policy.errors import JudgeUnavailable, UnknownCaller
 from headworks.server.engine.errors import EngineBroken, EngineUnavailable
-from headworks.server.flow.errors import Draining, TooMany
+from headworks.server.flow.errors import FlowError, TooLate, TooMany
 from headworks.server.turn.errors import BadRequest, OutOfOrder, TurnRefused, TurnTimedOut, UnknownModel
 
 INTERNAL_TEXT = "something went wrong here; report the turn id"
@@ -40,7 +40,6 @@ _PLAIN: dict[type[Exception], tuple[StatusCode, str]] = {
     EngineBroken: (StatusCode.ABORTED, "ENGINE_BROKEN"),
 }
 _RETRY: dict[type[Exception], tuple[StatusCode, str]] = {
-    Draining: (StatusCode.UNAVAILABLE, "DRAINING"),
     SpoolUnavailable: (StatusCode.UNAVAILABLE, "SPOOL_UNAVAILABLE"),
     EngineUnavailable: (StatusCode.UNAVAILABLE, "ENGINE_UNAVAILABLE"),
 }
@@ -48,13 +47,12 @@ _RETRY: dict[type[Exception], tuple[StatusCode, str]] = {
 
 def status_of(error: Exception) -> Status | None:
     """Return what the caller is told, or None for an error that nobody expected."""
+    if isinstance(error, FlowError):
+        return _flow_status(error)
     match error:
         case TooLarge():
             limit = {"limit": error.limit, "allowed": str(error.allowed), "seen": str(error.seen)}
             return Status(StatusCode.RESOURCE_EXHAUSTED, "TOO_LARGE", str(error), limit)
-        case TooMany():
-            limit = {"limit": error.limit, "allowed": str(error.allowed)}
-            return Status(StatusCode.RESOURCE_EXHAUSTED, "TOO_MANY", str(error), limit, error.retry_after_seconds)
         case TurnRefused():
             verdict = error.verdict
             decision = {"decision_id": verdict.decision_id, "reasons": ",".join(verdict.reasons)}
@@ -77,3 +75,15 @@ def status_of(error: Exception) -> Status | None:
 def internal_status() -> Status:
     """Return what a caller is told of an error that nobody expected: nothing of it."""
     return Status(StatusCode.INTERNAL, "INTERNAL", INTERNAL_TEXT)
+
+
+def _flow_status(error: FlowError) -> Status:
+    match error:
+        case TooMany():
+            limit = {"limit": error.limit, "allowed": f"{error.allowed:g}"}
+            return Status(StatusCode.RESOURCE_EXHAUSTED, "TOO_MANY", str(error), limit, error.retry_after_seconds)
+        case TooLate():
+            limit, retry = {"limit": "deadline"}, error.retry_after_seconds
+            return Status(StatusCode.RESOURCE_EXHAUSTED, "TOO_LATE", str(error), limit, retry)
+        case _:
+            return Status(StatusCode.UNAVAILABLE, "DRAINING", str(error), retry_after_seconds=_RETRY_SOON_SECONDS)

@@ -21,6 +21,8 @@ class TurnRequest:
     temperature: float | None = None
     """None or 0 is greedy."""
     seed: int | None = None
+    is_batch: bool = False
+    """Nobody waits: interactive turns may go first."""
 
 
 @dataclass(frozen=True, slots=True)

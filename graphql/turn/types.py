@@ -17,6 +17,7 @@ class TurnInput:
     )
     temperature: float | None = strawberry.field(default=None, description="0 to 2; null and 0 are greedy.")
     seed: int | None = strawberry.field(default=None, description="Seed of the sampler; null is random.")
+    is_batch: bool = strawberry.field(default=False, description="Nobody waits: interactive turns may go first.")
 
     def to_port(self) -> TurnRequest:
         return TurnRequest(
@@ -26,6 +27,7 @@ class TurnInput:
             max_output_tokens=self.max_output_tokens,
             temperature=self.temperature,
             seed=self.seed,
+            is_batch=self.is_batch,
         )
 
 

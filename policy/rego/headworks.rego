@@ -7,6 +7,14 @@
 # Tenants, roles and their ceilings are data (data.json). Change the data first, and the rules only where that is not
 # enough. A ceiling of 0, and an empty list of modalities, mean never: the gateway refuses such a turn for good
 # ("TURNS_PER_MINUTE_IS_ZERO"), and does not tell its caller to try again.
+#
+# A tenant may name more than the shipped data does:
+#   "turns_per_second", "turns_per_day", "tokens_per_second", "tokens_per_day"   rates, like those of a minute
+#   "max_concurrent_turns"   turns that run at once
+#   "per_subject"            true: each subject has the rates and the turns at once for itself
+#   "weight"                 its share when tenants wait for each other; 1 where it is absent
+#   "trust_steps"            ceilings of callers whose trust is below a step; of all that hold, the least counts:
+#                            [{"below": 0.5, "tokens_per_minute": 10000}, {"below": 0.4, "tokens_per_minute": 1000}]
 package headworks.turn
 
 import rego.v1
@@ -87,7 +95,34 @@ held contains "ceilings" if {
 	is_number(tenant.max_output_tokens)
 	is_number(tenant.turns_per_minute)
 	is_number(tenant.tokens_per_minute)
+	every _, value in object.filter(tenant, may_be_absent) {
+		is_number(value)
+	}
+	is_boolean(per_subject)
+	is_array(trust_steps)
+	every step in trust_steps {
+		is_number(step.below)
+		every name, value in step {
+			name in step_names # a misspelt one would hold nobody
+			is_number(value)
+		}
+	}
 }
+
+may_be_absent := {
+	"turns_per_second", "turns_per_day", "tokens_per_second", "tokens_per_day",
+	"max_concurrent_turns", "weight",
+}
+
+step_names := {
+	"below", "max_input_tokens", "max_output_tokens", "max_concurrent_turns",
+	"turns_per_second", "turns_per_minute", "turns_per_day",
+	"tokens_per_second", "tokens_per_minute", "tokens_per_day",
+}
+
+per_subject := object.get(tenant, "per_subject", false)
+
+trust_steps := object.get(tenant, "trust_steps", [])
 
 # What the caller's roles grant. Roles that are not in the data grant nothing.
 grants := [grant | some role in input.caller.roles; grant := data.headworks.roles[role]]
@@ -105,13 +140,30 @@ allowed_modalities := {modality |
 	modality in tenant.modalities
 }
 
-obligations := {
-	"max_input_tokens": tenant.max_input_tokens,
-	"max_output_tokens": min([tenant.max_output_tokens, granted_output_tokens]),
-	"turns_per_minute": tenant.turns_per_minute,
-	"tokens_per_minute": tenant.tokens_per_minute,
-	"modalities": allowed_modalities,
+obligations := object.union_n([
+	object.filter(tenant, may_be_absent),
+	{
+		"max_input_tokens": tenant.max_input_tokens,
+		"max_output_tokens": output_tokens,
+		"turns_per_minute": tenant.turns_per_minute,
+		"tokens_per_minute": tenant.tokens_per_minute,
+		"modalities": allowed_modalities,
+		"per_subject": per_subject,
+	},
+	tightened,
+])
+
+output_tokens := min([tenant.max_output_tokens, granted_output_tokens])
+
+# Each ceiling of the steps that the caller's trust is below, or what holds the caller anyway where that is less.
+tightened := {name: min(values) |
+	some step in steps_below
+	some name, _ in step
+	name != "below"
+	values := {holder[name] | some holder in array.concat([tenant, {"max_output_tokens": output_tokens}], steps_below)}
 }
+
+steps_below := [step | some step in trust_steps; input.trust.score < step.below]
 
 # Rego orders values of different types too, so that 1 <= "1" is true. Both must therefore be numbers.
 within(value, ceiling) if {

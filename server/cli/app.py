@@ -9,6 +9,7 @@ from typing import Annotated, cast
 import typer
 
 from headworks.server.cli.doctor import doctor
+from headworks.server.cli.load_command import load
 from headworks.server.cli.mistake import FAILED, INTERRUPTED, USAGE, Mistake
 from headworks.server.cli.models_commands import models
 from headworks.server.cli.render import printable
@@ -27,7 +28,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (ask, normalize, demo, serve, doctor):
+for command in (ask, normalize, demo, serve, doctor, load):
     app.command()(command)
 app.add_typer(models, name="models")
 

@@ -18,7 +18,7 @@ _CONTROL = re.compile(r"[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 def print_json(value: Mapping[str, Any]) -> None:
     """Write one line to standard output and flush it. Characters that could steer a terminal are escaped."""
-    text = json.dumps(_plain(value), ensure_ascii=False)
+    text = json.dumps(plain(value), ensure_ascii=False)
     sys.stdout.write(_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
     sys.stdout.flush()
 
@@ -32,10 +32,11 @@ def event_fields(event: Event) -> dict[str, Any]:
                 "turn_id": event.turn_id,
                 "model": event.model,
                 "verdict": verdict_fields(event.judgement),
+                "allowances": event.allowances,
             }
         case Found(finding):
             name = {Heard: "heard", Seen: "seen", Read: "read"}.get(type(finding), "noted")
-            fields = _plain(finding)
+            fields = plain(finding)
             fields.pop("spans")
             return {"event": name, **fields}
         case Delta():
@@ -45,7 +46,7 @@ def event_fields(event: Event) -> dict[str, Any]:
                 "event": "finished",
                 "reason": event.reason,
                 "usage": event.usage,
-                "timings_seconds": {**_plain(event.timings), "intake": dict(event.timings.intake)},
+                "timings_seconds": {**plain(event.timings), "intake": dict(event.timings.intake)},
                 "tokens_per_second": tokens_per_second(event),
                 "verdict": verdict_fields(event.judgement),
             }
@@ -64,7 +65,7 @@ def normalized_fields(normalized: Normalized) -> dict[str, Any]:
 
 def verdict_fields(judgement: Judgement) -> dict[str, Any]:
     """Return a verdict with its trust, but without the judge's name, which the wire does not carry."""
-    fields: dict[str, Any] = _plain(judgement.verdict)
+    fields: dict[str, Any] = plain(judgement.verdict)
     fields.pop("judge")
     return {**fields, "trust": {"score": judgement.trust.score, "factors": dict(judgement.trust.factors)}}
 
@@ -75,13 +76,14 @@ def tokens_per_second(finished: Finished) -> float | None:
     return (tokens - 1) / seconds if tokens > 1 and seconds > 0 else None
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """Return a value in the types that JSON has."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, Mapping):
-        return {str(_plain(key)): _plain(inner) for key, inner in value.items()}
+        return {str(plain(key)): plain(inner) for key, inner in value.items()}
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, (list, tuple)):
-        return [_plain(inner) for inner in value]
+        return [plain(inner) for inner in value]
     return str(value) if isinstance(value, Path) else value

@@ -91,6 +91,17 @@ def gather(
     return tuple(parts)
 
 
+def check_read_again(parts: Sequence[Part]) -> None:
+    """Refuse what can be sent only once, where a turn may be tried again.
+
+    Raises:
+        Mistake: a part is a stream.
+    """
+    for part in parts:
+        if isinstance(part, FilePart) and part.source.size_bytes is None:
+            raise Mistake(f"{part.source.name} can be read only once, so --retries cannot send it again; name a file.")
+
+
 def voice_setup(parts: Sequence[Part]) -> VoiceForm:
     """Return the form in which the turn's audio is sent; partial transcripts are asked for."""
     for part in parts:

@@ -54,6 +54,10 @@ Purpose = Annotated[
         help="What the turn is for, at most 64 bytes; policy may read it, and cannot check it. None by default.",
     ),
 ]
+Batch = Annotated[
+    bool,
+    typer.Option("--batch", help="Nobody waits: let interactive turns go first. Off by default."),
+]
 MaxTokens = Annotated[
     int,
     typer.Option(
@@ -90,6 +94,16 @@ CaFile = Annotated[
 Tls = Annotated[bool, typer.Option("--tls", help="Speak TLS, trusting the usual authorities. Off by default.")]
 Timeout = Annotated[
     float, typer.Option("--timeout", metavar="SECONDS", min=0.1, max=86_400.0, help="Give up after this many seconds.")
+]
+Retries = Annotated[
+    int,
+    typer.Option(
+        "--retries",
+        metavar="COUNT",
+        min=0,
+        max=10,
+        help="How often to try again when the server refuses and says when to come back; never after the first token.",
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON lines instead of text. Off by default.")]
 Config = Annotated[
@@ -141,9 +155,11 @@ class Connection:
     is_encrypted: bool
     timeout_seconds: float
 
-    def open(self) -> HeadworksClient:
+    def open(self, *, has_own_connection: bool = False) -> HeadworksClient:
         """Return a client; an event loop must be running.
 
+        Args:
+            has_own_connection: See `HeadworksClient`.
         Raises:
             Mistake: the target, the key or the certificate file cannot be used.
         """
@@ -156,6 +172,12 @@ class Connection:
         if self.api_key and not (self.api_key.isascii() and self.api_key.isprintable()):
             raise Mistake("The API key holds characters that no key has; copy it again.")
         try:
-            return HeadworksClient(self.target, self.api_key, self.ca_file, is_encrypted=self.is_encrypted)
+            return HeadworksClient(
+                self.target,
+                self.api_key,
+                self.ca_file,
+                is_encrypted=self.is_encrypted,
+                has_own_connection=has_own_connection,
+            )
         except OSError as error:
             raise Mistake(f"--ca-file {self.ca_file} cannot be read ({error.strerror}); check the path.") from error

@@ -69,8 +69,13 @@ def verdict(judgement: Judgement) -> Text:
         for value, what in (
             (held.max_input_tokens, "prompt tokens"),
             (held.max_output_tokens, "answer tokens"),
+            (held.turns_per_second, "turns a second"),
             (held.turns_per_minute, "turns a minute"),
+            (held.turns_per_day, "turns a day"),
+            (held.tokens_per_second, "tokens a second"),
             (held.tokens_per_minute, "tokens a minute"),
+            (held.tokens_per_day, "tokens a day"),
+            (held.max_concurrent_turns, "turns at once"),
         )
         if value is not None
     ]

@@ -13,12 +13,14 @@ import typer
 from headworks.intake.voice.encoding import VoiceForm
 from headworks.server.cli import options
 from headworks.server.cli.gateway import running_gateway
-from headworks.server.cli.inputs import Part, chunks, gather, voice_setup
+from headworks.server.cli.inputs import Part, check_read_again, chunks, gather, voice_setup
 from headworks.server.cli.mistake import Mistake, mistake_of
 from headworks.server.cli.options import DEFAULT_TARGET, Connection
 from headworks.server.cli.render import out
 from headworks.server.cli.turn_view import TurnView, view_for
 from headworks.server.client.client import CallFailed, HeadworksClient
+from headworks.server.client.patience import Patience, converse_patiently
+from headworks.server.flow.service_class import ServiceClass
 from headworks.server.turn.errors import BadRequest
 from headworks.server.turn.steps import Setup
 
@@ -43,11 +45,13 @@ def ask(
     temperature: options.Temperature = 0.0,
     instructions: options.Instructions = "",
     purpose: options.Purpose = "",
+    batch: options.Batch = False,
     target: options.Target = DEFAULT_TARGET,
     api_key: options.ApiKey = None,
     ca_file: options.CaFile = None,
     tls: options.Tls = False,
     timeout: options.Timeout = TIMEOUT_SECONDS,
+    retries: options.Retries = 0,
     is_json: options.Json = False,
 ) -> None:
     """Ask a question about files, and see the turn: transcript, labels, profile, verdict, answer and timings.
@@ -55,10 +59,13 @@ def ask(
     Ctrl-C cancels the turn. For example: headworks ask "Which month was best?" --table orders.csv
     """
     parts = gather(question, audio, image, table, mic)
-    setup = _setup(model, instructions, purpose, voice_setup(parts), max_tokens, temperature)
+    if retries:
+        check_read_again(parts)
+    patience = Patience(retries)
+    setup = _setup(model, instructions, purpose, voice_setup(parts), max_tokens, temperature, is_batch=batch)
     connection = Connection(target, api_key, ca_file, tls, timeout)
     with view_for(is_json=is_json) as view:
-        call(connection, lambda client: _converse(client, setup, parts, view, timeout))
+        call(connection, lambda client: _converse(client, setup, parts, view, timeout, patience))
 
 
 def normalize(
@@ -146,18 +153,36 @@ def call(connection: Connection, body: Callable[[HeadworksClient], Awaitable[Non
 
 
 def _setup(
-    model: str, instructions: str, purpose: str, voice: VoiceForm, max_tokens: int = 0, temperature: float = 0.0
+    model: str,
+    instructions: str,
+    purpose: str,
+    voice: VoiceForm,
+    max_tokens: int = 0,
+    temperature: float = 0.0,
+    *,
+    is_batch: bool = False,
 ) -> Setup:
+    service_class = ServiceClass.BATCH if is_batch else ServiceClass.INTERACTIVE
     try:
-        return Setup(model, instructions, purpose, voice, max_tokens, temperature)
+        return Setup(model, instructions, purpose, voice, max_tokens, temperature, service_class=service_class)
     except BadRequest as error:
         raise Mistake(str(error)) from error
 
 
 async def _converse(
-    client: HeadworksClient, setup: Setup, parts: Sequence[Part], view: TurnView, timeout_seconds: float
+    client: HeadworksClient,
+    setup: Setup,
+    parts: Sequence[Part],
+    view: TurnView,
+    timeout_seconds: float,
+    patience: Patience = Patience(),  # noqa: B008  # it is frozen
 ) -> None:
-    async with aclosing(client.converse(setup, chunks(parts, view.sent), timeout_seconds)) as events:
+    def say_wait(error: CallFailed, seconds: float) -> None:
+        what = error.metadata.get("limit", "") or error.reason or error.code
+        view.say(f"Refused ({what}); trying again in {seconds:.1f} s, as the server asks.")
+
+    turns = converse_patiently(client, setup, lambda: chunks(parts, view.sent), patience, say_wait, timeout_seconds)
+    async with aclosing(turns) as events:
         async for event in events:
             view.show(event)
 

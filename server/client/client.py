@@ -11,7 +11,7 @@ from google.rpc.error_details_pb2 import ErrorInfo, RetryInfo
 from google.rpc.status_pb2 import Status as StatusMessage
 from grpc._cython import cygrpc  # type: ignore[attr-defined]  # for its InternalError, see _write
 
-from headworks.server.client.contract import DETAILS_KEY, ERROR_DOMAIN, TURN_ID_KEY
+from headworks.server.client.contract import DETAILS_KEY, ERROR_DOMAIN, SERVICE_CLASS_KEY, TURN_ID_KEY
 from headworks.server.client.messages import (
     UnknownReply,
     converse_chunk,
@@ -20,6 +20,7 @@ from headworks.server.client.messages import (
     normalized_reply,
     setup_message,
 )
+from headworks.server.flow.service_class import ServiceClass
 from headworks.server.turn.steps import Chunk, Event, Normalized, Setup
 from headworks.v1 import turn_pb2 as pb
 from headworks.v1.turn_pb2_grpc import TurnServiceStub
@@ -28,6 +29,7 @@ _HEALTH = "/grpc.health.v1.Health/Check"
 _SERVING_STATES = {0: "UNKNOWN", 1: "SERVING", 2: "NOT_SERVING", 3: "SERVICE_UNKNOWN"}
 _KEEPALIVE = [("grpc.keepalive_time_ms", 10_000), ("grpc.keepalive_timeout_ms", 5_000)]
 """A dead server is noticed within 15 s; the server allows a ping every 5 s."""
+_OWN_CONNECTION = [("grpc.use_local_subchannel_pool", 1)]
 
 
 class CallFailed(Exception):
@@ -64,7 +66,13 @@ class HeadworksClient:
     """One channel to one server. Use it as an async context manager, or close it."""
 
     def __init__(
-        self, target: str, api_key: str | None = None, ca_file: Path | None = None, *, is_encrypted: bool = False
+        self,
+        target: str,
+        api_key: str | None = None,
+        ca_file: Path | None = None,
+        *,
+        is_encrypted: bool = False,
+        has_own_connection: bool = False,
     ) -> None:
         """Connect on the first call.
 
@@ -73,15 +81,18 @@ class HeadworksClient:
             api_key: Sent as `authorization: Bearer <key>`.
             ca_file: PEM certificates to trust; TLS is on when it is given.
             is_encrypted: TLS with the certificates that gRPC trusts by default.
+            has_own_connection: Never share one with another client of this process; a server bounds the calls at once
+                on one connection, and gRPC lets what is above wait unseen.
         Raises:
             OSError: the file cannot be read.
         """
+        options = _KEEPALIVE + _OWN_CONNECTION * has_own_connection
         if ca_file is not None or is_encrypted:
             roots = ca_file.read_bytes() if ca_file else None
             credentials = grpc.ssl_channel_credentials(roots)
-            self._channel = grpc.aio.secure_channel(target, credentials, options=_KEEPALIVE)
+            self._channel = grpc.aio.secure_channel(target, credentials, options=options)
         else:
-            self._channel = grpc.aio.insecure_channel(target, options=_KEEPALIVE)
+            self._channel = grpc.aio.insecure_channel(target, options=options)
         self._stub: Any = TurnServiceStub(self._channel)
         self._metadata = (("authorization", f"Bearer {api_key}"),) if api_key else ()
 
@@ -95,6 +106,11 @@ class HeadworksClient:
         """End what still runs and let go of the connection."""
         await self._channel.close()
 
+    def _metadata_of(self, setup: Setup) -> tuple[tuple[str, str], ...]:
+        if setup.service_class is ServiceClass.INTERACTIVE:
+            return self._metadata
+        return (*self._metadata, (SERVICE_CLASS_KEY, setup.service_class.value))
+
     async def converse(
         self, setup: Setup, parts: AsyncGenerator[Chunk, None], timeout_seconds: float | None = None
     ) -> AsyncGenerator[Event, None]:
@@ -104,7 +120,7 @@ class HeadworksClient:
             CallFailed: the turn ended in an error.
             Exception: whatever `parts` raised; the turn is cancelled.
         """
-        call = self._stub.Converse(metadata=self._metadata, timeout=timeout_seconds)
+        call = self._stub.Converse(metadata=self._metadata_of(setup), timeout=timeout_seconds)
         first = pb.ConverseRequest(setup=setup_message(setup))
         async with _sending(call, first, parts, converse_chunk) as check_sent:
             try:
@@ -127,7 +143,7 @@ class HeadworksClient:
             CallFailed: it ended in an error.
             Exception: whatever `parts` raised; the call is cancelled.
         """
-        call = self._stub.Normalize(metadata=self._metadata, timeout=timeout_seconds)
+        call = self._stub.Normalize(metadata=self._metadata_of(setup), timeout=timeout_seconds)
         first = pb.NormalizeRequest(setup=setup_message(setup))
         async with _sending(call, first, parts, normalize_chunk) as check_sent:
             try:

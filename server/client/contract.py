@@ -10,3 +10,5 @@ MAX_TEXT_BYTES = 64 * 1024
 """Of `TextChunk.text` in UTF-8."""
 MAX_CHUNK_BYTES = 1024 * 1024
 """Of `MediaChunk.data`."""
+SERVICE_CLASS_KEY = "headworks-service-class"
+"""Metadata that repeats `TurnSetup.service_class` as "batch", for a gateway that is too busy to read a setup."""

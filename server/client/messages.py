@@ -1,13 +1,17 @@
 """The messages as a client sees them: steps to requests, replies to events. The inverse of requests and responses."""
 
+from collections.abc import Iterable
+
 from google.protobuf.duration_pb2 import Duration
 
 from headworks.intake.finding import Column, Heard, Label, Read, Seen, TableProfile, TextLine
 from headworks.intake.span import AudioOrigin, ImageOrigin, Modality, Origin, Span, TableOrigin, TextOrigin
 from headworks.intake.voice.encoding import AudioEncoding
 from headworks.policy.trust.assess import Trust
-from headworks.policy.verdict import Obligations, Verdict
+from headworks.policy.verdict import CEILINGS, Obligations, Verdict
 from headworks.server.engine.engine import FinishReason
+from headworks.server.flow.allowance import Allowance
+from headworks.server.flow.service_class import ServiceClass
 from headworks.server.turn.steps import (
     Accepted,
     Chunk,
@@ -34,6 +38,10 @@ _ENCODINGS = {
     AudioEncoding.CONTAINER: pb.AUDIO_ENCODING_CONTAINER,
     AudioEncoding.LINEAR16: pb.AUDIO_ENCODING_LINEAR16,
 }
+_CLASSES = {
+    ServiceClass.INTERACTIVE: pb.SERVICE_CLASS_INTERACTIVE,
+    ServiceClass.BATCH: pb.SERVICE_CLASS_BATCH,
+}
 
 
 class UnknownReply(Exception):
@@ -58,6 +66,7 @@ def setup_message(setup: Setup) -> pb.TurnSetup:
         ),
         instructions=setup.instructions,
         purpose=setup.purpose,
+        service_class=_CLASSES[setup.service_class],
     )
 
 
@@ -96,7 +105,8 @@ def event_from(response: pb.ConverseResponse) -> Event:
     match response.WhichOneof("event"):
         case "accepted":
             accepted = response.accepted
-            return Accepted(accepted.turn_id, accepted.model, _judgement(accepted.verdict))
+            left = _allowances(accepted.allowances)
+            return Accepted(accepted.turn_id, accepted.model, _judgement(accepted.verdict), left)
         case "heard":
             return Found(_heard(response.heard))
         case "seen":
@@ -166,7 +176,7 @@ def _finished(finished: pb.Finished) -> Finished:
         raise UnknownReply(f"finish reason {finished.reason} is not one of this client's contract")
     return Finished(
         _FINISH[finished.reason],
-        Usage(usage.input_tokens, usage.output_tokens, left),
+        Usage(usage.input_tokens, usage.output_tokens, left, _allowances(usage.allowances)),
         Timings(
             accept=_seconds(timings.accept),
             queue=_seconds(timings.queue),
@@ -195,12 +205,19 @@ def _judgement(verdict: pb.Verdict) -> Judgement:
 
 
 def _obligations(held: pb.Obligations) -> Obligations:
+    stated = {field.name: value for field, value in held.ListFields()}
     return Obligations(
-        max_input_tokens=held.max_input_tokens if held.HasField("max_input_tokens") else None,
-        max_output_tokens=held.max_output_tokens if held.HasField("max_output_tokens") else None,
-        turns_per_minute=held.turns_per_minute if held.HasField("turns_per_minute") else None,
-        tokens_per_minute=held.tokens_per_minute if held.HasField("tokens_per_minute") else None,
+        **{name: stated.get(name) for name in CEILINGS},
+        weight=stated.get("weight", 1.0),
+        per_subject=held.per_subject,
         modalities=tuple(_modality(modality).value for modality in held.modalities),
+    )
+
+
+def _allowances(allowances: Iterable[pb.Allowance]) -> tuple[Allowance, ...]:
+    return tuple(
+        Allowance(allowance.limit, allowance.allowed, allowance.remaining, _seconds(allowance.full_in))
+        for allowance in allowances
     )
 
 

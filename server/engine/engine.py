@@ -59,6 +59,19 @@ class EngineLoad:
     waiting: int
     cache_used: float
     """Share of the key/value cache in use, in [0, 1]."""
+    cache_tokens: int = 0
+    """Tokens that the cache holds in all; 0 where the engine has no such bound."""
+    preemptions: int = 0
+    """Turns that lost their place in the cache for a while, since the engine started."""
+    deferred: int = 0
+    """Turns in the engine that hold no place in the batch for another reason than its size, such as a turn whose next
+    input has not come."""
+    block_tokens: int = 0
+    """Tokens in one block of the cache; 0 where it has no blocks. A turn wastes less than one block, its last."""
+    looked_up_tokens: int = 0
+    """Tokens of prompts that were looked up in the cache of prefixes, since the engine started."""
+    reused_tokens: int = 0
+    """Of these, tokens that were found there and needed no prefill."""
 
 
 class Engine(Protocol):

@@ -14,12 +14,14 @@ class SimulatedSettings:
 
     first_token_seconds: float = 0.05
     gap_seconds: float = 0.02
-    max_running: int = 80
+    max_running: int = 256
     """Places in the batch; further turns wait for one, first come first served."""
     answer_tokens: int = 64
     """Length of every answer; it is shorter where the turn's ceiling or the room that its prompt leaves is."""
     max_model_tokens: int = 4096
     """Tokens of one turn's prompt and answer together; the default is that of the embedded vLLM."""
+    cache_tokens: int = 0
+    """Tokens that all running turns may hold; one that grows beyond them is preempted. 0: no bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +31,14 @@ class VllmSettings:
     max_model_tokens: int = 4096
     """Tokens of one turn's prompt and answer together; half of what the small default model was trained on, to keep
     prefill short."""
-    max_turns: int = 80
+    max_turns: int = 256
     """Turns that hold a place in the batch; a turn whose input still arrives holds one too."""
     cpu_cache_gibibytes: int = 1
     """Size of the key/value cache on CPU; 1 GiB holds about 46,000 tokens of the default model."""
     gpu_memory_share: float = 0.85
     """Share of the GPU's memory that vLLM may take, in (0, 1]."""
+    followed_blocks_share: float = 0.01
+    """Share of the cache's blocks, in (0, 1], whose life and idle time vLLM measures, for `vllm:kv_block_*`."""
     is_eager: bool = True
     """Skip compilation, so that vLLM starts in seconds instead of minutes; turn it off on a GPU that stays up."""
     data_type: str = "bfloat16"

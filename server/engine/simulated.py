@@ -8,6 +8,7 @@ from headworks.server.clock import Clock
 from headworks.server.engine.engine import EngineLoad, EngineRequest, FinishReason, Piece, PromptChunk
 from headworks.server.engine.errors import EngineBroken, EngineUnavailable
 from headworks.server.engine.settings import SimulatedSettings
+from headworks.server.engine.simulated_cache import HeldRoom, SimulatedCache
 
 
 class SimulatedEngine:
@@ -19,6 +20,7 @@ class SimulatedEngine:
         self._clock = clock
         self._places = asyncio.Semaphore(settings.max_running)
         self._running: set[str] = set()
+        self._cache = SimulatedCache(settings.cache_tokens)
         self._is_closed = False
         self._waiting = 0
 
@@ -33,21 +35,25 @@ class SimulatedEngine:
         async with self._place():
             self._running.add(request.turn_id)
             try:
-                room = self.max_model_tokens
-                async for chunk in prompt:
-                    room -= len(chunk.token_ids)
-                    if chunk.is_last:
-                        break
-                async for piece in self._tokens(min(room, request.sampling.max_output_tokens)):
-                    yield piece
+                with self._cache.held() as held:
+                    room = self.max_model_tokens
+                    async for chunk in prompt:
+                        room -= len(chunk.token_ids)
+                        await held.grow(len(chunk.token_ids))
+                        if chunk.is_last:
+                            break
+                    async for piece in self._tokens(min(room, request.sampling.max_output_tokens), held):
+                        yield piece
             finally:
                 self._running.discard(request.turn_id)
 
     def load(self) -> EngineLoad:
         return EngineLoad(
             running=len(self._running),
-            waiting=self._waiting,
-            cache_used=len(self._running) / self._settings.max_running,
+            waiting=self._waiting + self._cache.waiting,
+            cache_used=self._cache.used_share,
+            cache_tokens=self._settings.cache_tokens,
+            preemptions=self._cache.preemptions,
         )
 
     def is_healthy(self) -> bool:
@@ -60,18 +66,28 @@ class SimulatedEngine:
     async def close(self) -> None:
         self._is_closed = True
 
-    async def _tokens(self, ceiling: int) -> AsyncGenerator[Piece, None]:
+    async def _tokens(self, ceiling: int, held: HeldRoom) -> AsyncGenerator[Piece, None]:
+        """Yield the tokens as they are due; those that came due while nobody asked come as one piece."""
         count = min(self._settings.answer_tokens, ceiling)
         is_cut = count < self._settings.answer_tokens
         due = self._clock.now() + self._settings.first_token_seconds
-        for i in range(count):
+        given = 0
+        while given < count:
             await self._clock.sleep(max(0.0, due - self._clock.now()))
-            due += self._settings.gap_seconds
             if self._is_closed:
-                raise (EngineBroken if i else EngineUnavailable)("the simulated engine was closed")
-            is_last = i + 1 == count
-            finish = (FinishReason.LENGTH if is_cut else FinishReason.STOP) if is_last else None
-            yield Piece((self._token_ids[i % len(self._token_ids)],), finish)
+                raise (EngineBroken if given else EngineUnavailable)("the simulated engine was closed")
+            first, given = given, min(count, given + 1 + self._overdue(due))
+            due += (given - first) * self._settings.gap_seconds
+            if await held.grow(given - first):
+                # What it lost is prefilled once more.
+                due = self._clock.now() + self._settings.first_token_seconds
+            finish = (FinishReason.LENGTH if is_cut else FinishReason.STOP) if given == count else None
+            yield Piece(tuple(self._token_ids[i % len(self._token_ids)] for i in range(first, given)), finish)
+
+    def _overdue(self, due: float) -> int:
+        """Return how many tokens have come due after the one that was due then; without a gap there are none."""
+        gap = self._settings.gap_seconds
+        return int((self._clock.now() - due) / gap) if gap > 0 else 0
 
     @asynccontextmanager
     async def _place(self) -> AsyncGenerator[None, None]:

@@ -17,12 +17,12 @@ from headworks.server.engine.errors import EngineBroken, EngineUnavailable
 from headworks.server.engine.lent_prompt import LentPrompt
 from headworks.server.engine.processes import Processes
 from headworks.server.engine.settings import VllmSettings
+from headworks.server.engine.vllm_figures import VllmFigures
 from headworks.server.engine.vllm_turn import Answering, TurnAborted, sampling_params, streaming_inputs
 
 if TYPE_CHECKING:
     from vllm.outputs import RequestOutput
     from vllm.v1.engine.async_llm import AsyncLLM
-    from vllm.v1.metrics.stats import SchedulerStats
 
 _GIVE_UP_SECONDS = 0.2
 """Between two looks for the core of a start that is given up; vLLM imports for seconds before it starts one."""
@@ -41,7 +41,7 @@ class VllmEngine:
         self._running: set[str] = set()
         self._waits: set[asyncio.Timeout] = set()
         """One for each answer that waits for vLLM at this moment. They have no limit; `close` ends them."""
-        self._stats: SchedulerStats | None = None
+        self._figures = VllmFigures()
 
     @property
     def max_model_tokens(self) -> int:
@@ -80,12 +80,7 @@ class VllmEngine:
             await lent.take_back()
 
     def load(self) -> EngineLoad:
-        stats = self._stats
-        return EngineLoad(
-            running=len(self._running),
-            waiting=stats.num_waiting_reqs if stats and self._running else 0,
-            cache_used=stats.kv_cache_usage if stats and self._running else 0.0,
-        )
+        return self._figures.load(len(self._running))
 
     def is_healthy(self) -> bool:
         return self._llm is not None and not self._llm.errored
@@ -151,21 +146,6 @@ class VllmEngine:
         os.environ.update(_process_environment(self._settings))
         from vllm.engine.arg_utils import AsyncEngineArgs
         from vllm.v1.engine.async_llm import AsyncLLM
-        from vllm.v1.metrics.loggers import StatLoggerBase
-
-        engine = self
-
-        class LoadReader(StatLoggerBase):
-            """Keeps the scheduler's last figures for `load`."""
-
-            def __init__(self, *_: object) -> None:
-                """Take nothing from vLLM's configuration."""
-
-            def record(self, scheduler_stats: "SchedulerStats | None", *_: object, **__: object) -> None:
-                engine._stats = scheduler_stats or engine._stats
-
-            def log_engine_initialized(self) -> None:
-                """Say nothing."""
 
         arguments = AsyncEngineArgs(
             model=str(self._folder),
@@ -176,9 +156,11 @@ class VllmEngine:
             gpu_memory_utilization=self._settings.gpu_memory_share,
             enforce_eager=self._settings.is_eager,
             generation_config="vllm",
+            kv_cache_metrics=True,
+            kv_cache_metrics_sample=self._settings.followed_blocks_share,
             otlp_traces_endpoint=self._settings.traces_endpoint or None,
         )
-        llm = AsyncLLM.from_engine_args(arguments, stat_loggers=[LoadReader])
+        llm = AsyncLLM.from_engine_args(arguments, stat_loggers=[self._figures.logger()])
         self._hold_processes()
         return llm
 

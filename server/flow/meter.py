@@ -1,30 +1,28 @@
-"""What each tenant has spent, and whether it may spend more this minute."""
+"""What each tenant has spent, and whether it may spend more."""
 
 from collections import OrderedDict
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from itertools import islice
 
+from headworks.policy.identity.caller import Caller
 from headworks.policy.verdict import Obligations
-from headworks.server.clock import Clock
+from headworks.server.flow.allowance import Allowance
 from headworks.server.flow.errors import TooMany
+from headworks.server.state.state import Bucket, Granted, Refused, Return, Running, State, Take
 
-_MINUTE_SECONDS = 60.0
-_ROUNDING = 1e-6
-"""Tokens that sums of fractions may lack when a caller comes back exactly when it was told to."""
-
-
-@dataclass(slots=True)
-class _Bucket:
-    """A token bucket that refills evenly. One turn may overdraw it by what it spends itself."""
-
-    level: float
-    at: float
-
-    def refill(self, per_minute: int, now: float) -> None:
-        self.level = min(per_minute, self.level + (now - self.at) * per_minute / _MINUTE_SECONDS)
-        self.at = now
+_PERIODS = (("second", 1.0), ("minute", 60.0), ("day", 86_400.0))
+_TURN_RATES = tuple((f"turns_per_{name}", seconds) for name, seconds in _PERIODS)
+_TOKEN_RATES = tuple((f"tokens_per_{name}", seconds) for name, seconds in _PERIODS)
+_ANY_LEVEL = -(2**53)
+"""Lower than any bucket gets; every store of figures keeps so many exact."""
+_RUNNING = "max_concurrent_turns"
+_RUNNING_RETRY_SECONDS = 1.0
+"""Nobody knows when one of a tenant's turns will end; most take seconds."""
+_LEASE_MARGIN_SECONDS = 60.0
+"""A turn that is ended for its length needs a moment to stop."""
 
 
 @dataclass(slots=True)
@@ -39,104 +37,132 @@ class TenantTotals:
 @dataclass(slots=True)
 class _Account:
     totals: TenantTotals = field(default_factory=TenantTotals)
-    turns: _Bucket | None = None
-    tokens: _Bucket | None = None
-    reserved: int = 0
-    """Tokens that running turns may still answer with."""
+    running: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Rates:
+    """What obligations hold one tenant or subject to, as the figures know it."""
+
+    turns: tuple[Bucket, ...]
+    tokens: tuple[Bucket, ...]
+    running: Running | None
+    admission: tuple[Take, ...]
+    """One turn of each rate of turns, and a look at each rate of tokens."""
 
 
 class Spending:
-    """What one running turn spends. Input is charged as it is fed, output when the turn ends."""
+    """What one running turn spends. Input is charged as it is fed, output was reserved and is settled at the end."""
 
-    def __init__(self, account: _Account, per_minute: int | None, reserved: int, clock: Clock) -> None:
-        self._account = account
-        self._clock = clock
-        self._per_minute = per_minute
+    def __init__(self, state: State, totals: TenantTotals, buckets: Sequence[Bucket], reserved: int) -> None:
+        self._state = state
+        self._totals = totals
+        self._buckets = buckets
         self._reserved = reserved
+        self.output_tokens = 0
+        """Of the answer, as charged so far."""
 
-    def charge_input(self, tokens: int) -> None:
+    async def charge_input(self, tokens: int) -> None:
         """Charge tokens of the prompt.
 
         Raises:
-            TooMany: the tenant's minute is used up, by what was charged and by what other turns have reserved.
+            TooMany: the tenant's minute or day is used up, by what was charged and by what other turns have reserved.
+                A second is too short to end a turn for: what is spent over it delays the tenant's next turn.
         """
-        if self._per_minute is not None and self._account.tokens is not None:
-            self._account.tokens.refill(self._per_minute, self._clock.now())
-            others = self._account.reserved - self._reserved
-            _require(self._account.tokens, 0.0, others, "tokens_per_minute", self._per_minute)
-            self._account.tokens.level -= tokens
-        self._account.totals.input_tokens += tokens
+        if self._buckets:
+            own = 1 - self._reserved
+            takes = [Take(bucket, tokens, own if bucket.period_seconds > 1 else _ANY_LEVEL) for bucket in self._buckets]
+            _granted(await self._state.take(takes))
+        self._totals.input_tokens += tokens
 
     def charge_output(self, tokens: int) -> None:
         """Charge the whole answer, as far as it came. Called once, however the turn ends."""
-        if self._account.tokens is not None:
-            self._account.tokens.level -= tokens
-        self._account.totals.output_tokens += tokens
+        self.output_tokens = tokens
+        self._totals.output_tokens += tokens
 
-    def remaining(self, output_tokens: int) -> int | None:
-        """Return the tokens left this minute once the answer is charged, never below 0; None without a rate."""
-        if self._per_minute is None or self._account.tokens is None:
-            return None
-        return max(0, int(self._account.tokens.level) - output_tokens)
+    async def remaining(self, output_tokens: int) -> tuple[Allowance, ...]:
+        """Return what is left of each rate of tokens once so much of what is reserved is charged."""
+        if not self._buckets:
+            return ()
+        unspent = self._reserved - output_tokens
+        return _allowances(self._buckets, [level + unspent for level in await self._state.look(self._buckets)])
+
+    def returns(self) -> list[Return]:
+        """Return what the end of the turn gives back."""
+        return [Return(bucket, self._reserved - self.output_tokens) for bucket in self._buckets]
 
 
 class Meter:
-    """Books tokens by tenant and holds tenants to the rates that policy obliges them to."""
+    """Books tokens by tenant and holds tenants to the rates that policy obliges them to.
 
-    def __init__(self, max_tenants: int, clock: Clock) -> None:
+    A tenant's callers share its rates, unless policy gives them to each subject. Where policy gives callers different
+    ones, for instance by trust, each rate is a bucket of its own: a caller of little trust cannot use up what the
+    others have.
+    """
+
+    def __init__(self, state: State, max_tenants: int, longest_turn_seconds: float) -> None:
+        """Make a meter.
+
+        Args:
+            state: Keeps the rates; several gateways may share it. The ledger is this process's own.
+            longest_turn_seconds: After it and a margin, a turn that nobody ended counts no more as running.
+        """
+        self._state = state
         self._max_tenants = max_tenants
-        self._clock = clock
+        self._rates = lru_cache(max_tenants)(partial(_rates, longest_turn_seconds + _LEASE_MARGIN_SECONDS))
         self._accounts: OrderedDict[str, _Account] = OrderedDict()
 
-    def admit(self, tenant: str, obligations: Obligations) -> None:
+    async def admit(self, caller: Caller, obligations: Obligations) -> tuple[Allowance, ...]:
         """Count one turn.
 
+        Returns:
+            What is left of each rate.
         Raises:
-            TooMany: the tenant's minute is used up or reserved; says when there is room again.
+            TooMany: a rate is used up or reserved; says when there is room again.
         """
-        account = self._account(tenant)
-        self._require_tokens(account, obligations)
-        if (limit := obligations.turns_per_minute) is not None:
-            account.turns = self._refilled(account.turns, limit)
-            _require(account.turns, 1.0, 0, "turns_per_minute", limit)
-            account.turns.level -= 1
-        account.totals.turns += 1
+        rates = self._rates_of(caller, obligations)
+        levels: Sequence[float] = ()
+        if rates.admission:
+            levels = _granted(await self._state.take(rates.admission)).levels
+        self._account(caller.tenant).totals.turns += 1
+        return _allowances(rates.turns + rates.tokens, levels)
 
-    @contextmanager
-    def reserve(self, tenant: str, obligations: Obligations, tokens: int) -> Generator[Spending, None, None]:
+    @asynccontextmanager
+    async def reserve(self, caller: Caller, obligations: Obligations, tokens: int) -> AsyncGenerator[Spending, None]:
         """Keep an answer's ceiling aside for the length of the block, in which the turn runs.
 
-        So a tenant whose turns start together overdraws its minute by at most what one of them may spend.
+        So a tenant whose turns start together overdraws a rate by at most what one of them may spend. However the
+        block ends, what the answer did not use is given back, and the turn runs no more.
 
         Raises:
-            TooMany: the tenant's minute is used up or reserved.
+            TooMany: a rate is used up or reserved, or too many turns run.
         """
-        account = self._account(tenant)
-        self._require_tokens(account, obligations)
-        account.reserved += tokens
+        rates = self._rates_of(caller, obligations)
+        running, lease = rates.running, ""
+        if rates.tokens or running:
+            takes = [Take(bucket, tokens, 1, is_reserved=True) for bucket in rates.tokens]
+            lease = _granted(await self._state.take(takes, running)).lease
+        account = self._account(caller.tenant)
+        account.running += 1
+        spending = Spending(self._state, account.totals, rates.tokens, tokens)
         try:
-            yield Spending(account, obligations.tokens_per_minute, tokens, self._clock)
+            yield spending
         finally:
-            account.reserved -= tokens
+            account.running -= 1
+            if rates.tokens or running:
+                await self._state.settle(spending.returns(), running.key if running else "", lease)
 
     def totals(self, tenant: str) -> TenantTotals:
         """Return the tenant's line; it changes as more is booked."""
         return self._account(tenant).totals
 
-    def _require_tokens(self, account: _Account, obligations: Obligations) -> None:
-        if (limit := obligations.tokens_per_minute) is not None:
-            account.tokens = self._refilled(account.tokens, limit)
-            _require(account.tokens, 0.0, account.reserved, "tokens_per_minute", limit)
-
-    def _refilled(self, bucket: _Bucket | None, per_minute: int) -> _Bucket:
-        now = self._clock.now()
-        if bucket is None:
-            return _Bucket(per_minute, now)
-        bucket.refill(per_minute, now)
-        return bucket
+    def _rates_of(self, caller: Caller, obligations: Obligations) -> _Rates:
+        return self._rates(caller.tenant, caller.subject if obligations.per_subject else None, obligations)
 
     def _account(self, tenant: str) -> _Account:
-        account = self._accounts.setdefault(tenant, _Account())
+        account = self._accounts.get(tenant)
+        if account is None:
+            account = self._accounts[tenant] = _Account()
         self._accounts.move_to_end(tenant)
         self._forget()
         return account
@@ -146,13 +172,52 @@ class Meter:
         surplus = len(self._accounts) - self._max_tenants
         if surplus <= 0:
             return
-        idle = (tenant for tenant, account in self._accounts.items() if not account.reserved)
+        idle = (tenant for tenant, account in self._accounts.items() if not account.running)
         for tenant in list(islice(idle, surplus)):
             del self._accounts[tenant]
 
 
-def _require(bucket: _Bucket, needed: float, reserved: int, name: str, per_minute: int) -> None:
-    level = bucket.level - reserved
-    if level + _ROUNDING < needed or level <= 0:
-        missing = max(needed, 1.0) - level
-        raise TooMany(f"obligations.{name}", per_minute, missing * _MINUTE_SECONDS / max(per_minute, 1))
+def _rates(lease_seconds: float, tenant: str, subject: str | None, obligations: Obligations) -> _Rates:
+    """Return what obligations hold a tenant to, or one subject of it."""
+    holder = repr(tenant if subject is None else (tenant, subject))
+    turns, tokens = _buckets(holder, obligations, _TURN_RATES), _buckets(holder, obligations, _TOKEN_RATES)
+    allowed = obligations.max_concurrent_turns
+    return _Rates(
+        turns,
+        tokens,
+        running=None if allowed is None else Running(f"{_RUNNING}:{holder}", allowed, lease_seconds),
+        admission=tuple(Take(bucket, 1, 1) for bucket in turns) + tuple(Take(bucket, 0, 1) for bucket in tokens),
+    )
+
+
+def _buckets(holder: str, obligations: Obligations, rates: Sequence[tuple[str, float]]) -> tuple[Bucket, ...]:
+    """Return the buckets of those rates that policy sets; the allowed number is in the key, as a bucket's must be."""
+    return tuple(
+        Bucket(f"{name}:{allowed}:{holder}", allowed, seconds)
+        for name, seconds in rates
+        if (allowed := getattr(obligations, name)) is not None
+    )
+
+
+def _granted(decision: Granted | Refused) -> Granted:
+    """Return what was granted.
+
+    Raises:
+        TooMany: it was not; names the obligation.
+    """
+    if isinstance(decision, Granted):
+        return decision
+    lacking = decision.lacking
+    wait = decision.wait_seconds if isinstance(lacking, Bucket) else _RUNNING_RETRY_SECONDS
+    raise TooMany(_limit(lacking), lacking.allowed, wait)
+
+
+def _allowances(buckets: Sequence[Bucket], levels: Sequence[float]) -> tuple[Allowance, ...]:
+    return tuple(
+        Allowance(_limit(bucket), bucket.allowed, max(0, int(level)), bucket.wait_seconds(bucket.allowed - level))
+        for bucket, level in zip(buckets, levels, strict=True)
+    )
+
+
+def _limit(held_to: Bucket | Running) -> str:
+    return f"obligations.{held_to.key.partition(':')[0]}"

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 
 from headworks.graphql.ports.turns import Failed, Finished, Refused, TurnOutcome, TurnRequest
 from headworks.intake.span import Modality
+from headworks.server.flow.service_class import ServiceClass
 from headworks.server.status import status_of
 from headworks.server.turn import steps
 from headworks.server.turn.errors import TurnRefused
@@ -58,6 +59,7 @@ async def _steps(turn: TurnRequest) -> AsyncIterator[steps.Step]:
         max_output_tokens=turn.max_output_tokens or 0,
         temperature=turn.temperature or 0.0,
         seed=turn.seed,
+        service_class=ServiceClass.BATCH if turn.is_batch else ServiceClass.INTERACTIVE,
     )
     for text in turn.texts:
         yield steps.Chunk(Modality.TEXT, text.encode(), is_last=True)

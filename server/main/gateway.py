@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import logging
+import resource
 import signal
 from contextlib import AsyncExitStack
 from enum import IntEnum
@@ -45,6 +46,7 @@ def serve(settings: Settings) -> int:
         The process's exit code, one of `ExitCode`.
     """
     log_events(settings.log_level)
+    _raise_file_limit()
     if unread := unread_variables():
         _log.warning("settings.unread_variables", extra={"names": ",".join(unread)})
     return uvloop.run(Gateway(settings).run())
@@ -111,14 +113,15 @@ class Gateway:
             self._readiness.mark("engine", turns.engine.is_healthy)
             engine = settings.engine.kind.value
             _log.info("server.ready", extra={"part": "engine", "kind": engine, "model": turns.served.name})
-            await self._serve(turns.engine, spool, doors, parts)
+            await self._serve(turns, spool, doors, parts)
         return turns, doors
 
-    async def _serve(self, engine: SupervisedEngine, spool: SpoolWatch, doors: Doors, parts: AsyncExitStack) -> None:
+    async def _serve(self, turns: TurnParts, spool: SpoolWatch, doors: Doors, parts: AsyncExitStack) -> None:
         """Say that turns are taken, and follow what may go down."""
         _leave_out_of_collections()
         self._readiness.mark("spool", spool.is_up)
-        parts.push_async_callback(_ended, asyncio.create_task(spool.run()))
+        for run in (spool.run, turns.admission.run, turns.admission.pace.run):
+            parts.push_async_callback(_ended, asyncio.create_task(run()))
         await doors.rpc.set_serving(True)
 
         async def take_news(news: EngineNews, why: str) -> None:
@@ -128,7 +131,7 @@ class Gateway:
                 _leave_out_of_collections()
             await doors.rpc.set_serving(is_up)
 
-        self._watching = asyncio.create_task(engine.watch(take_news))
+        self._watching = asyncio.create_task(turns.engine.watch(take_news))
         self._watching.add_done_callback(lambda _: self._stopping.set())
         parts.push_async_callback(_ended, self._watching)
         _log.info("server.serving", extra=self._addresses())
@@ -179,6 +182,12 @@ class Gateway:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.stop)
+
+
+def _raise_file_limit() -> None:
+    """Raise the soft limit on open files to the hard one: many systems begin at 1,024, fewer than our connections."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def _leave_out_of_collections() -> None:

@@ -15,8 +15,11 @@ from headworks.server.flow.admission import Admission
 from headworks.server.flow.meter import Meter
 from headworks.server.main.model import open_model
 from headworks.server.settings import Settings
-from headworks.server.telemetry.metrics import LoadCollector
+from headworks.server.state.memory import MemoryState
+from headworks.server.telemetry.load import LoadCollector
+from headworks.server.telemetry.log import FlowLog
 from headworks.server.telemetry.telemetry import Telemetry
+from headworks.server.telemetry.vllm import VllmCollector
 from headworks.server.turn.opening import Opening
 from headworks.server.turn.runner import TurnRunner
 
@@ -51,11 +54,12 @@ async def open_turns(
     served, engine = await open_model(settings, language, clock, parts)
     intake = await Intake.load(settings.intake, store, served.count_tokens)
     parts.callback(intake.close)
-    admission = Admission(settings.flow, clock)
-    meter = Meter(settings.flow.max_tenants, clock)
+    admission = Admission(settings.flow, clock, engine.load, FlowLog())
+    meter = Meter(MemoryState(settings.state, clock), settings.flow.max_tenants, settings.turn.max_seconds)
     opening = Opening(served, judge, settings.policy.trust, admission, meter, settings.turn, clock)
     runner = TurnRunner(
         served=served, intake=intake, opening=opening, observer=telemetry, settings=settings.turn, clock=clock
     )
-    registry.register(LoadCollector(admission, engine))
+    registry.register(LoadCollector(admission.figures, engine, admission.watch, settings.telemetry))
+    registry.register(VllmCollector())
     return TurnParts(served, engine, intake, admission, runner)

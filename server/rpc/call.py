@@ -92,6 +92,5 @@ def _details(status: Status) -> bytes:
 
 
 def _packed(message: ErrorInfo | RetryInfo) -> AnyMessage:
-    packed = AnyMessage()
-    packed.Pack(message)
-    return packed
+    url = f"type.googleapis.com/{message.DESCRIPTOR.full_name}"
+    return AnyMessage(type_url=url, value=message.SerializeToString())

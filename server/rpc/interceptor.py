@@ -47,15 +47,24 @@ class TurnInterceptor(grpc.aio.ServerInterceptor):
         self._identifier = identifier
         self._settings = settings
         self._clock = clock
+        self._handlers: dict[str, Any] = {}
+        """One for each method that is served, made at its first call."""
 
     async def intercept_service(
         self, continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Any]], handler_call_details: Any
     ) -> Any:
         """See grpc.aio."""
-        handler, max_bytes = await continuation(handler_call_details), self._settings.max_message_bytes
+        handler = await continuation(handler_call_details)
         if handler is None:
             return None
-        if not handler_call_details.method.startswith(self._prefix):
+        method = handler_call_details.method
+        if method not in self._handlers:
+            self._handlers[method] = self._handler(handler, is_ours=method.startswith(self._prefix))
+        return self._handlers[method]
+
+    def _handler(self, handler: Any, *, is_ours: bool) -> Any:
+        max_bytes = self._settings.max_message_bytes
+        if not is_ours:
             return refusing(handler, max_bytes)
         serialize = {
             "request_deserializer": readable(handler.request_deserializer, max_bytes),

@@ -4,6 +4,7 @@ from headworks.intake.errors import TooLarge
 from headworks.intake.span import Modality
 from headworks.intake.voice.encoding import AudioEncoding, VoiceForm
 from headworks.server.client.contract import MAX_CHUNK_BYTES, MAX_TEXT_BYTES
+from headworks.server.flow.service_class import ServiceClass
 from headworks.server.turn.errors import BadRequest
 from headworks.server.turn.steps import Chunk, EndOfInput, Setup, Step
 from headworks.v1 import turn_pb2 as pb
@@ -12,6 +13,11 @@ _ENCODINGS = {
     pb.AUDIO_ENCODING_UNSPECIFIED: AudioEncoding.CONTAINER,
     pb.AUDIO_ENCODING_CONTAINER: AudioEncoding.CONTAINER,
     pb.AUDIO_ENCODING_LINEAR16: AudioEncoding.LINEAR16,
+}
+_CLASSES: dict[int, ServiceClass] = {
+    pb.SERVICE_CLASS_UNSPECIFIED: ServiceClass.INTERACTIVE,
+    pb.SERVICE_CLASS_INTERACTIVE: ServiceClass.INTERACTIVE,
+    pb.SERVICE_CLASS_BATCH: ServiceClass.BATCH,
 }
 
 
@@ -63,7 +69,14 @@ def _setup(setup: pb.TurnSetup) -> Setup:
         temperature=generation.temperature,
         top_p=generation.top_p if generation.HasField("top_p") else 1.0,
         seed=generation.seed if generation.HasField("seed") else None,
+        service_class=_service_class(setup.service_class),
     )
+
+
+def _service_class(number: int) -> ServiceClass:
+    if number not in _CLASSES:
+        raise BadRequest(f"setup.service_class {number} is not one of the contract's")
+    return _CLASSES[number]
 
 
 def _voice(voice: pb.VoiceSetup) -> VoiceForm:

@@ -1,11 +1,14 @@
 """From events to messages."""
 
+from collections.abc import Iterable
+
 from google.protobuf.duration_pb2 import Duration
 
 from headworks.intake.finding import Finding, Heard, Noted, Read, Seen
 from headworks.intake.span import AudioOrigin, ImageOrigin, Modality, Span, TableOrigin, TextOrigin
 from headworks.policy.verdict import Obligations
 from headworks.server.engine.engine import FinishReason
+from headworks.server.flow.allowance import Allowance
 from headworks.server.turn.steps import Accepted, Delta, Event, Finished, Found, Judgement, Normalized, Timings, Usage
 from headworks.v1 import turn_pb2 as pb
 
@@ -27,7 +30,9 @@ def response_from(event: Event) -> pb.ConverseResponse | None:
             return _found(event.finding)
         case Accepted():
             verdict = _verdict(event.judgement)
-            return pb.ConverseResponse(accepted=pb.Accepted(turn_id=event.turn_id, model=event.model, verdict=verdict))
+            left = _allowances(event.allowances)
+            accepted = pb.Accepted(turn_id=event.turn_id, model=event.model, verdict=verdict, allowances=left)
+            return pb.ConverseResponse(accepted=accepted)
         case Finished():
             return pb.ConverseResponse(
                 finished=pb.Finished(
@@ -147,7 +152,26 @@ def _obligations(obligations: Obligations) -> pb.Obligations:
         turns_per_minute=obligations.turns_per_minute,
         tokens_per_minute=obligations.tokens_per_minute,
         modalities=[_MODALITIES[Modality(name)] for name in obligations.modalities],
+        turns_per_second=obligations.turns_per_second,
+        turns_per_day=obligations.turns_per_day,
+        tokens_per_second=obligations.tokens_per_second,
+        tokens_per_day=obligations.tokens_per_day,
+        max_concurrent_turns=obligations.max_concurrent_turns,
+        weight=obligations.weight if obligations.weight != 1.0 else None,
+        per_subject=obligations.per_subject,
     )
+
+
+def _allowances(allowances: Iterable[Allowance]) -> list[pb.Allowance]:
+    return [
+        pb.Allowance(
+            limit=allowance.limit,
+            allowed=allowance.allowed,
+            remaining=allowance.remaining,
+            full_in=_duration(allowance.full_in_seconds),
+        )
+        for allowance in allowances
+    ]
 
 
 def _usage(usage: Usage) -> pb.Usage:
@@ -155,6 +179,7 @@ def _usage(usage: Usage) -> pb.Usage:
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,
         remaining_tokens_per_minute=usage.remaining_tokens_per_minute,
+        allowances=_allowances(usage.allowances),
     )
 
 

@@ -5,7 +5,9 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 
 from headworks.intake.span import Modality
+from headworks.server.client.contract import SERVICE_CLASS_KEY
 from headworks.server.clock import Clock
+from headworks.server.flow.service_class import ServiceClass
 from headworks.server.rpc.call import Context
 from headworks.server.rpc.interceptor import current_call
 from headworks.server.rpc.requests import step_from
@@ -37,6 +39,7 @@ class TurnService(TurnServiceServicer):
         self, request_iterator: AsyncIterator[pb.ConverseRequest], context: Context
     ) -> None:
         call = current_call.get()
+        self._runner.knock(call.visit, _service_class(context), context.time_remaining())
         sender = _Sender(context, self._send_seconds, self._clock)
         async with aclosing(_steps(request_iterator, context)) as steps:
             await self._runner.converse(
@@ -47,11 +50,18 @@ class TurnService(TurnServiceServicer):
         self, request_iterator: AsyncIterator[pb.NormalizeRequest], context: Context
     ) -> pb.NormalizeResponse:
         call = current_call.get()
+        self._runner.knock(call.visit, _service_class(context), context.time_remaining())
         async with aclosing(_steps(request_iterator, context)) as steps:
             normalized = await self._runner.normalize(
                 call.visit, steps, turn_id=call.turn_id, deadline_seconds=context.time_remaining()
             )
         return normalized_from(normalized)
+
+
+def _service_class(context: Context) -> ServiceClass:
+    """Return the class that the call's metadata names, before its setup is read."""
+    is_batch = (SERVICE_CLASS_KEY, ServiceClass.BATCH.value) in (context.invocation_metadata() or ())
+    return ServiceClass.BATCH if is_batch else ServiceClass.INTERACTIVE
 
 
 async def _steps(

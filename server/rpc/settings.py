@@ -6,6 +6,11 @@ from pathlib import Path
 from headworks.server.visit.address import require_host
 from headworks.server.visit.tls import require_pair
 
+_POSITIVE = (
+    *("max_connections", "max_connection_streams", "max_pending_calls", "handshake_seconds"),
+    *("connection_idle_seconds", "connection_age_seconds", "connection_age_grace_seconds"),
+)
+
 
 @dataclass(frozen=True, slots=True)
 class RpcSettings:
@@ -26,8 +31,29 @@ class RpcSettings:
     max_metadata_bytes: int = 16_384
     """Of a call's metadata, counted as HTTP/2 does: names, values and 32 bytes for each pair. Enough for any token, and
     as much as HTTP takes. Over twice as much gRPC itself refuses, without saying which setting."""
+    max_accepts: int = 32
+    """Calls of one method that are taken up at once from gRPC's core, where no limit of ours sees them."""
+    max_connections: int = 2_048
+    """Open connections of all peers together, from the moment they are accepted; one more is closed before its
+    handshake. Each call that `flow` lets stay (1,536 by default) may have one of its own. gRPC in Python has no such
+    limit for one peer: see docs/connections.md."""
     max_connection_streams: int = 128
     """Calls at once on one connection."""
+    max_pending_calls: int = 3_000
+    """Calls that gRPC keeps until the event loop takes them up; it ends one more without a reason of ours. It is as
+    high as gRPC's own, so that a call that is too much is nearly always refused by name, and that limits in `flow` are
+    met first."""
+    handshake_seconds: float = 10.0
+    """From the connection to the end of TLS and of the first HTTP/2 settings, as long as HTTP waits for headers. A
+    connection that says nothing holds its place among `max_connections` for so long."""
+    connection_idle_seconds: float = 300.0
+    """How long a connection without a call is kept; clients of gRPC connect again with their next call. Make it longer
+    than a proxy before us keeps its connections, so that it is the proxy that closes them."""
+    connection_age_seconds: float | None = None
+    """After this long, 10 % more or less, a connection takes no new call, so that its client connects again and load
+    balancers can choose again; none keeps connections as long as their peers want."""
+    connection_age_grace_seconds: float = 600.0
+    """How long the calls of such a connection may go on: as long as a turn may take. Then they are cut."""
     keepalive_seconds: float = 10.0
     """A silent peer is pinged after this long."""
     keepalive_timeout_seconds: float = 5.0
@@ -42,3 +68,7 @@ class RpcSettings:
     def __post_init__(self) -> None:
         require_host(self.host)
         require_pair(self.certificate_file, self.certificate_key_file)
+        for name in _POSITIVE:
+            value = getattr(self, name)
+            if value is not None and value <= 0:
+                raise ValueError(f"{name} must be more than 0")

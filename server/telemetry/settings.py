@@ -22,9 +22,14 @@ class TelemetrySettings:
     export_seconds: float = 5.0
     """One export with its retries; the end of the process waits so long for a collector that is away."""
 
+    max_tenants_shown: int = 50
+    """Tenants with time series of their own on /metrics; all others are "other" together."""
+
     def __post_init__(self) -> None:
         if self.max_queued_spans < 1 or self.export_seconds <= 0:
             raise ValueError("max_queued_spans and export_seconds must be positive")
+        if self.max_tenants_shown < 0:
+            raise ValueError("max_tenants_shown must not be negative")
         require_scheme(self.traces_endpoint)
         if self.traces_endpoint and not _ENDPOINT.fullmatch(self.traces_endpoint):
             raise ValueError("traces_endpoint is http or https, a host and a port; for example http://localhost:4317")

@@ -18,7 +18,7 @@ class Telemetry:
 
     def __init__(self, settings: TelemetrySettings, registry: CollectorRegistry) -> None:
         self._log = TurnLog()
-        self._metrics = TurnMetrics(registry)
+        self._metrics = TurnMetrics(registry, settings)
         self._traces = TurnTraces(settings)
 
     def turn_started(self, record: TurnRecord) -> Mapping[str, str]:

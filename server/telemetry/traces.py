@@ -36,13 +36,12 @@ class TurnTraces:
         return headers
 
     def turn_finished(self, record: TurnRecord) -> None:
-        """End the turn's span."""
+        """End the turn's span. What happened in it are counts and durations of the whole, never a span for a token."""
         span = self._spans.pop(record.turn_id, None)
         if span is None:
             return
-        span.set_attribute("gen_ai.usage.input_tokens", record.usage.input_tokens)
-        span.set_attribute("gen_ai.usage.output_tokens", record.usage.output_tokens)
-        span.set_attribute("headworks.turn.outcome", record.outcome.value)
+        if span.is_recording():
+            span.set_attributes(_attributes(record))
         if record.error:
             span.set_attribute("error.type", record.error)
             span.set_status(Status(StatusCode.ERROR, record.outcome.value))
@@ -52,6 +51,27 @@ class TurnTraces:
         """Export the spans that wait."""
         if self._provider is not None:
             self._provider.shutdown()
+
+
+def _attributes(record: TurnRecord) -> dict[str, str | int | float]:
+    timings = record.timings
+    facts: dict[str, str | int | float] = {
+        "gen_ai.usage.input_tokens": record.input_tokens,
+        "gen_ai.usage.output_tokens": record.output_tokens,
+        "headworks.turn.outcome": record.outcome.value,
+        "headworks.turn.policy_seconds": timings.policy,
+    }
+    if record.has_waited:
+        facts["headworks.turn.queue_seconds"] = timings.queue
+    if record.service_class:
+        facts["headworks.turn.service_class"] = record.service_class
+    if record.limit:
+        facts["headworks.turn.limit"] = record.limit
+    if record.output_tokens:
+        facts["headworks.turn.first_token_seconds"] = timings.first_token
+        facts["headworks.turn.longest_gap_seconds"] = record.longest_gap_seconds
+        facts["headworks.turn.messages"] = record.messages
+    return facts
 
 
 def _provider(settings: TelemetrySettings) -> TracerProvider | None:

@@ -7,6 +7,7 @@ from headworks.intake.prompt.decoder import TextDecoder
 from headworks.server.clock import Clock
 from headworks.server.engine.engine import Engine, EngineRequest, FinishReason
 from headworks.server.engine.errors import EngineBroken, EngineUnavailable
+from headworks.server.flow.grant import Grant
 from headworks.server.turn.errors import TurnTimedOut
 from headworks.server.turn.feed import PromptFeed
 from headworks.server.turn.record import TurnRecord
@@ -18,10 +19,17 @@ class Answer:
     """Carries one answer. Tokens that come while the caller is not reading go out together as one delta."""
 
     def __init__(
-        self, engine: Engine, decoder: TextDecoder, record: TurnRecord, settings: AnswerSettings, clock: Clock
+        self,
+        engine: Engine,
+        decoder: TextDecoder,
+        grant: Grant,
+        record: TurnRecord,
+        settings: AnswerSettings,
+        clock: Clock,
     ) -> None:
         self._engine = engine
         self._decoder = decoder
+        self._grant = grant
         self._record = record
         self._settings = settings
         self._clock = clock
@@ -57,9 +65,12 @@ class Answer:
         async with aclosing(feed.chunks()) as prompt, aclosing(self._engine.answer(request, prompt)) as pieces:
             async for piece in pieces:
                 self._record.answered(len(piece.token_ids))
+                self._grant.answered(len(piece.token_ids), is_last=piece.finish is not None)
                 self._finish = piece.finish
                 self._pending.extend(piece.token_ids)
                 self._changed.set()
+                if (wait := self._grant.message_wait_seconds) and piece.finish is None:
+                    await self._clock.sleep(wait)
         if self._finish is None:
             raise EngineBroken("the engine ended the answer without a reason")
 
@@ -71,6 +82,7 @@ class Answer:
             text = self._decoder.feed(token_ids) + (self._decoder.finish() if finish else "")
             if token_ids or text:
                 await sink(Delta(text, token_ids))
+                self._record.message_sent()
             if finish is not None:
                 return finish
 

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 
 from headworks.intake.errors import IntakeError, TooLarge
 from headworks.intake.preprocessor import Preprocessor
@@ -11,19 +10,11 @@ from headworks.intake.voice.encoding import AudioEncoding, VoiceForm
 from headworks.server.clock import Clock
 from headworks.server.turn.errors import OutOfOrder, TurnTimedOut
 from headworks.server.turn.lane import Intake, Lane
+from headworks.server.turn.limit import TurnLimit, next_step
 from headworks.server.turn.prompt import TurnPrompt
 from headworks.server.turn.record import TurnRecord
 from headworks.server.turn.settings import InputSettings
 from headworks.server.turn.steps import Chunk, Setup, Step
-
-
-@dataclass(frozen=True, slots=True)
-class TurnLimit:
-    """The time that a turn has, from the call to its last event."""
-
-    name: str
-    """"deadline" is the caller's own, any other the setting."""
-    seconds: float
 
 
 class TurnInput:
@@ -61,6 +52,7 @@ class TurnInput:
         queued = settings.max_queued_chunks
         self._voice = Lane(open_part, frozenset(stream), queued, record, clock)
         self._others = Lane(open_part, frozenset({Modality.TEXT}), queued, record, clock)
+        self._begun: list[Lane] = []
         self._parts = 0
 
     async def run(self, first: Chunk, steps: AsyncIterator[Step]) -> None:
@@ -74,13 +66,11 @@ class TurnInput:
             TurnTimedOut: no step for too long, or the caller's deadline is near.
         """
         async with asyncio.TaskGroup() as lanes:
-            for lane in (self._voice, self._others):
-                lanes.create_task(self._read(lane))
             try:
-                await self._dispatch(first, steps)
+                await self._dispatch(first, steps, lanes)
             except TurnTimedOut as error:
                 self._ran_out = error
-            for lane in (self._voice, self._others):
+            for lane in self._begun:
                 await lane.close()
         if self._ran_out is not None:
             raise self._ran_out
@@ -93,10 +83,10 @@ class TurnInput:
             if self._ran_out is None:
                 raise
 
-    async def _dispatch(self, first: Chunk, steps: AsyncIterator[Step]) -> None:
+    async def _dispatch(self, first: Chunk, steps: AsyncIterator[Step], lanes: asyncio.TaskGroup) -> None:
         step: Step | None = first
         while isinstance(step, Chunk):
-            await self._take(step)
+            await self._take(step, lanes)
             step = await self._next(steps)
         if isinstance(step, Setup):
             raise OutOfOrder("a second setup; setup comes first and once")
@@ -110,8 +100,11 @@ class TurnInput:
                 return await next_step(steps, max(0.0, left), self._limit.name, self._clock)
         return await next_step(steps, idle, "turn.input.idle_seconds", self._clock)
 
-    async def _take(self, chunk: Chunk) -> None:
+    async def _take(self, chunk: Chunk, lanes: asyncio.TaskGroup) -> None:
         lane = self._voice if chunk.modality is Modality.VOICE else self._others
+        if lane not in self._begun:
+            self._begun.append(lane)
+            lanes.create_task(self._read(lane))
         if lane.open_modality is None:
             self._prompt.check(chunk.modality)
             self._parts += 1
@@ -119,19 +112,6 @@ class TurnInput:
                 raise TooLarge("turn.input.max_parts", self._settings.max_parts, self._parts)
         self._record.received(chunk)
         await lane.put(chunk)
-
-
-async def next_step(steps: AsyncIterator[Step], seconds: float, limit: str, clock: Clock) -> Step | None:
-    """Return the next step, or None at the end.
-
-    Raises:
-        TurnTimedOut: none came in time; names `limit`.
-    """
-    try:
-        async with clock.timeout(seconds):
-            return await anext(steps, None)
-    except TimeoutError as error:
-        raise TurnTimedOut(limit) from error
 
 
 async def expect_no_more(steps: AsyncIterator[Step]) -> None:

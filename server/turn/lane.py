@@ -6,7 +6,7 @@ from contextlib import aclosing
 from typing import Protocol
 
 from headworks.intake.errors import BadMedia
-from headworks.intake.finding import Finding
+from headworks.intake.finding import Finding, Noted
 from headworks.intake.preprocessor import Preprocessor
 from headworks.intake.span import Modality
 from headworks.intake.voice.encoding import VoiceForm
@@ -92,9 +92,21 @@ class Lane:
     async def _read(self, first: Chunk, take: Take) -> "_Reading":
         number = self._counts[first.modality] = self._counts.get(first.modality, 0) + 1
         reading = _Reading(self._queue, first, number, first.modality in self._may_stop_short, self._clock)
+        noted: Noted | None = None
         async with aclosing(self._open_part(first.modality, number).process(reading.chunks())) as findings:
             async for finding in findings:
+                # Text is quick to read: what is whole here goes down together, so that policy is asked once.
+                if reading.is_over and isinstance(finding, Noted):
+                    together = finding if noted is None else noted.joined(finding)
+                    if together is not None:
+                        noted = together
+                        continue
+                if noted is not None:
+                    await take(noted)
+                    noted = None
                 await take(finding)
+        if noted is not None:
+            await take(noted)
         await reading.skip_rest()
         return reading
 
@@ -107,7 +119,8 @@ class _Reading:
     ) -> None:
         self.ended_at = clock.now()
         self.is_lane_closed = False
-        self._is_over = False
+        self.is_over = False
+        """All of its chunks were handed out."""
         self._queue = queue
         self._next: Chunk | None = first
         self._name = f"{first.modality} {number}"
@@ -115,11 +128,11 @@ class _Reading:
         self._clock = clock
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
-        while not self._is_over:
+        while not self.is_over:
             chunk = self._next or await self._queue.get()
             self._next = None
             if chunk is None or chunk.is_last:
-                self._is_over = True
+                self.is_over = True
                 self.is_lane_closed = chunk is None
                 self.ended_at = self._clock.now()
             if chunk is not None:

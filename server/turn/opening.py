@@ -10,10 +10,13 @@ from headworks.policy.trust.settings import TrustSettings
 from headworks.server.clock import Clock
 from headworks.server.engine.served import ServedModel
 from headworks.server.flow.admission import Admission
+from headworks.server.flow.claim import Claim
+from headworks.server.flow.grant import Grant
 from headworks.server.flow.meter import Meter, Spending
+from headworks.server.flow.service_class import ServiceClass
 from headworks.server.turn.errors import BadRequest, OutOfOrder, UnknownModel
-from headworks.server.turn.input import next_step
 from headworks.server.turn.inspection import Inspection
+from headworks.server.turn.limit import TurnLimit, next_step
 from headworks.server.turn.record import TurnRecord
 from headworks.server.turn.settings import TurnSettings
 from headworks.server.turn.steps import Accepted, Chunk, Setup, Sink, Step
@@ -31,6 +34,7 @@ class OpenTurn:
     """The most tokens of its answer."""
     inspection: Inspection
     spending: Spending
+    grant: Grant
 
 
 class Opening:
@@ -54,37 +58,53 @@ class Opening:
         self._settings = settings
         self._clock = clock
 
+    def knock(self, visit: Visit, service_class: ServiceClass, limit: TurnLimit) -> None:
+        """Refuse a call before anything of it is read, where it could not run in time.
+
+        Raises:
+            TooMany, TooLate, Draining: it may not run now.
+        """
+        now = self._clock.now()
+        self._admission.knock(_claim(visit, service_class, 0, now, now + limit.seconds))
+
     @asynccontextmanager
     async def open(
-        self, visit: Visit, record: TurnRecord, steps: AsyncIterator[Step], sink: Sink
+        self, visit: Visit, record: TurnRecord, steps: AsyncIterator[Step], sink: Sink, limit: TurnLimit
     ) -> AsyncGenerator[OpenTurn, None]:
         """Open a turn for the length of the block, in which it runs.
 
         However the block ends, the permit is back and the answer's tokens are booked.
 
+        Args:
+            limit: The time that the turn has.
         Raises:
             OutOfOrder, BadRequest, UnknownModel, TurnTimedOut: the setup is wrong, or did not come.
             BadMedia: the input ended before it began.
             TurnRefused, JudgeUnavailable: policy does not allow it.
-            TooMany, Draining: it may not run now.
+            TooMany, TooLate, Draining: it may not run now.
         """
         tenant = visit.caller.tenant
         inspection = Inspection(visit, record, self._judge, self._trust, self._clock)
-        async with self._admission.lobby.stay(tenant, visit.peer):
+        async with self._admission.lobby.stay(tenant, visit.peer) as call:
             setup = await self._setup(steps)
             asked = setup.max_output_tokens or self._settings.answer.default_output_tokens
+            deadline = record.began_at + limit.seconds
+            kind, now = setup.service_class, self._clock.now()
+            self._admission.expect(_claim(visit, kind, asked, now, deadline), call)
             judgement = await inspection.open(setup, asked)
-            self._meter.admit(tenant, inspection.obligations)
-            await sink(Accepted(record.turn_id, record.model, judgement))
+            allowances = await self._meter.admit(visit.caller, inspection.obligations)
+            await sink(Accepted(record.turn_id, record.model, judgement, allowances))
             first = await self._first_chunk(steps)
             inspection.check_modality(first.modality)
+        record.service_class = kind.value
         record.work_came()
         ceiling = _least(asked, inspection.obligations.max_output_tokens)
-        async with self._admission.grant(tenant, visit.peer):
+        claim = _claim(visit, kind, ceiling, self._clock.now(), deadline, inspection.obligations.weight)
+        async with self._admission.grant(claim) as grant:
             record.permitted()
-            with self._meter.reserve(tenant, inspection.obligations, ceiling) as spending:
+            async with self._meter.reserve(visit.caller, inspection.obligations, ceiling) as spending:
                 try:
-                    yield OpenTurn(setup, first, ceiling, inspection, spending)
+                    yield OpenTurn(setup, first, ceiling, inspection, spending, grant)
                 finally:
                     spending.charge_output(record.output_tokens)
 
@@ -117,3 +137,18 @@ class Opening:
 
 def _least(asked: int, ceiling: int | None) -> int:
     return asked if ceiling is None else min(asked, ceiling)
+
+
+def _claim(
+    visit: Visit, service_class: ServiceClass, tokens: int, now: float, deadline: float, weight: float = 1.0
+) -> Claim:
+    return Claim(
+        tenant=visit.caller.tenant,
+        caller=visit.caller.subject,
+        peer=visit.peer,
+        service_class=service_class,
+        weight=weight,
+        tokens=tokens,
+        joined_at=now,
+        deadline=deadline,
+    )

@@ -7,9 +7,8 @@ from headworks.intake.errors import BadMedia, TooLarge
 from headworks.intake.finding import Finding
 from headworks.intake.span import Modality, Span
 from headworks.server.engine.served import ServedModel
-from headworks.server.flow.meter import Spending
 from headworks.server.turn.feed import PromptFeed
-from headworks.server.turn.inspection import Inspection
+from headworks.server.turn.opening import OpenTurn
 from headworks.server.turn.record import TurnRecord
 from headworks.server.turn.steps import Found, Sink
 
@@ -17,15 +16,7 @@ from headworks.server.turn.steps import Found, Sink
 class TurnPrompt:
     """Writes the prompt while findings come. A span goes to the feed once policy has seen what it holds."""
 
-    def __init__(
-        self,
-        served: ServedModel,
-        instructions: str,
-        inspection: Inspection,
-        spending: Spending,
-        record: TurnRecord,
-        sink: Sink,
-    ) -> None:
+    def __init__(self, served: ServedModel, turn: OpenTurn, record: TurnRecord, sink: Sink) -> None:
         """Begin a prompt.
 
         Args:
@@ -35,12 +26,13 @@ class TurnPrompt:
         """Carries the tokens to the engine."""
         self.spans: list[Span] = []
         """Written so far, with their tokens."""
-        self._writer = served.prompt_writer(instructions)
+        self._writer = served.prompt_writer(turn.setup.instructions)
         self._held = self._writer.start()
         """The template's first tokens; they wait for the first span, so that nothing refused costs a prefill."""
         self._served = served
-        self._inspection = inspection
-        self._spending = spending
+        self._inspection = turn.inspection
+        self._spending = turn.spending
+        self._grant = turn.grant
         self._record = record
         self._sink = sink
         self._one_at_a_time = asyncio.Lock()
@@ -59,7 +51,7 @@ class TurnPrompt:
         Raises:
             TurnRefused, JudgeUnavailable: policy does not allow what is now known.
             TooLarge: over the tokens that policy, settings or the engine allow.
-            TooMany: the tenant's minute is used up.
+            TooMany: the tenant's minute or day is used up.
         """
         async with self._one_at_a_time:
             await self._sink(Found(finding))
@@ -70,7 +62,7 @@ class TurnPrompt:
             self._hold_to_policy()
             self.spans.extend(written)
             held, self._held = self._held, ()
-            self._feed(held + tuple(chain.from_iterable(span.token_ids for span in written)))
+            await self._feed(held + tuple(chain.from_iterable(span.token_ids for span in written)))
 
     async def finish(self) -> None:
         """Write what the template has after the input, and end the feed.
@@ -83,17 +75,19 @@ class TurnPrompt:
             raise BadMedia("the input came to no text: nothing was written, said or shown")
         rest = await self._writer.finish()
         self._hold_to_policy()
-        self._feed(rest, is_last=True)
+        await self._feed(rest, is_last=True)
+        self._grant.input_ended()
 
     def _hold_to_policy(self) -> None:
         ceiling = self._inspection.obligations.max_input_tokens
         if ceiling is not None and self._writer.tokens > ceiling:
             raise TooLarge("obligations.max_input_tokens", ceiling, self._writer.tokens)
 
-    def _feed(self, token_ids: tuple[int, ...], *, is_last: bool = False) -> None:
+    async def _feed(self, token_ids: tuple[int, ...], *, is_last: bool = False) -> None:
         needed = self.feed.tokens + len(token_ids) + 1
         if needed > self._served.max_tokens:
             raise TooLarge(self._served.max_tokens_setting, self._served.max_tokens, needed)
-        self._spending.charge_input(len(token_ids))
+        await self._spending.charge_input(len(token_ids))
         self._record.fed(len(token_ids))
+        self._grant.fed(len(token_ids))
         self.feed.put(token_ids, is_last=is_last)

@@ -65,6 +65,16 @@ class TurnRecord:
         self.outcome = Outcome.FAILED
         self.error = ""
         """The error's class when the turn did not finish."""
+        self.limit = ""
+        """The limit that ended it, as the error names it; empty where none did."""
+        self.service_class = ""
+        """The class of service that it waits and runs in, once that is known."""
+        self.messages = 0
+        """Sent to the caller with tokens of the answer; fewer than tokens where several share one."""
+        self.longest_gap_seconds = 0.0
+        """Between two tokens of the answer."""
+        self.seconds = 0.0
+        """From the call to its end; 0 until then."""
         self.refusal: Refusal | None = None
         self.bytes_by_modality: dict[Modality, int] = {}
         """Received so far."""
@@ -91,6 +101,11 @@ class TurnRecord:
     def usage(self) -> Usage:
         """Tokens so far."""
         return Usage(self.input_tokens, self.output_tokens)
+
+    @property
+    def has_waited(self) -> bool:
+        """Whether the turn came so far that it needed a permit, and no longer waits for one."""
+        return self._work_at is not None and not self._is_in_line
 
     @property
     def timings(self) -> Timings:
@@ -156,15 +171,24 @@ class TurnRecord:
 
     def answered(self, tokens: int) -> None:
         """So many more tokens of the answer came."""
-        self._last_at = self._clock.now()
-        self._first_at = self._last_at if self._first_at is None else self._first_at
+        now = self._clock.now()
+        if self._last_at is None:
+            self._first_at = now
+        else:
+            self.longest_gap_seconds = max(self.longest_gap_seconds, now - self._last_at)
+        self._last_at = now
         self.output_tokens += tokens
 
-    def ended(self, outcome: Outcome, error: str = "") -> None:
+    def message_sent(self) -> None:
+        """A message with tokens of the answer is with the caller."""
+        self.messages += 1
+
+    def ended(self, outcome: Outcome, error: str = "", limit: str = "") -> None:
         """The turn is over."""
-        self.outcome, self.error = outcome, error
+        self.outcome, self.error, self.limit = outcome, error, limit
         if self._is_in_line:
             self.permitted()
+        self.seconds = self._clock.now() - self.began_at
         self._observer.turn_finished(self)
 
     def _asked(self, stage: Stage, seconds: float) -> None:

@@ -10,10 +10,13 @@ from headworks.policy.errors import JudgeUnavailable
 from headworks.server.clock import Clock
 from headworks.server.engine.engine import EngineRequest, FinishReason, Sampling
 from headworks.server.engine.served import ServedModel
+from headworks.server.flow.allowance import remaining_of
+from headworks.server.flow.service_class import ServiceClass
 from headworks.server.turn.answer import Answer
 from headworks.server.turn.errors import TurnRefused, TurnTimedOut
-from headworks.server.turn.input import TurnInput, TurnLimit, expect_no_more
+from headworks.server.turn.input import TurnInput, expect_no_more
 from headworks.server.turn.lane import Intake
+from headworks.server.turn.limit import TurnLimit
 from headworks.server.turn.opening import Opening, OpenTurn
 from headworks.server.turn.prompt import TurnPrompt
 from headworks.server.turn.record import Outcome, TurnObserver, TurnRecord
@@ -42,6 +45,14 @@ class TurnRunner:
         self._settings = settings
         self._clock = clock
 
+    def knock(self, visit: Visit, service_class: ServiceClass, deadline_seconds: float | None) -> None:
+        """Refuse a call before anything of it is read, while turns wait in a line that does not empty.
+
+        Raises:
+            TooMany, TooLate, Draining: it may not run now.
+        """
+        self._opening.knock(visit, service_class, self._limit(deadline_seconds))
+
     async def converse(
         self,
         visit: Visit,
@@ -60,12 +71,11 @@ class TurnRunner:
         """
         async with (
             self._recorded(visit, turn_id, deadline_seconds) as record,
-            self._opening.open(visit, record, steps, sink) as turn,
+            self._opening.open(visit, record, steps, sink, self._limit(deadline_seconds)) as turn,
         ):
-            prompt = TurnPrompt(self._served, turn.setup.instructions, turn.inspection, turn.spending, record, sink)
-            answer = Answer(
-                self._served.engine, self._served.text_decoder(), record, self._settings.answer, self._clock
-            )
+            prompt = TurnPrompt(self._served, turn, record, sink)
+            decoder = self._served.text_decoder()
+            answer = Answer(self._served.engine, decoder, turn.grant, record, self._settings.answer, self._clock)
             request = EngineRequest(turn_id, _sampling(turn), record.engine_headers)
             async with asyncio.TaskGroup() as tasks:
                 answering = tasks.create_task(answer.run(request, prompt.feed, sink))
@@ -73,7 +83,7 @@ class TurnRunner:
                 watching = tasks.create_task(expect_no_more(steps))
                 reason = await answering
                 watching.cancel()
-            await sink(_finished(turn, record, reason))
+            await sink(await _finished(turn, record, reason))
 
     async def normalize(
         self, visit: Visit, steps: AsyncIterator[Step], *, turn_id: str, deadline_seconds: float | None = None
@@ -81,9 +91,9 @@ class TurnRunner:
         """Run intake and policy without an answer. Raises as `converse`."""
         async with (
             self._recorded(visit, turn_id, deadline_seconds) as record,
-            self._opening.open(visit, record, steps, _ignore) as turn,
+            self._opening.open(visit, record, steps, _ignore, self._limit(deadline_seconds)) as turn,
         ):
-            prompt = TurnPrompt(self._served, turn.setup.instructions, turn.inspection, turn.spending, record, _ignore)
+            prompt = TurnPrompt(self._served, turn, record, _ignore)
             await self._take_in(turn, steps, prompt, record, deadline_seconds)
             return Normalized(turn_id, tuple(prompt.spans), prompt.feed.tokens, turn.inspection.latest)
 
@@ -99,7 +109,7 @@ class TurnRunner:
                 yield record
         except BaseException as error:
             cause = _first_cause(error)
-            record.ended(_outcome(cause), type(cause).__name__)
+            record.ended(_outcome(cause), type(cause).__name__, getattr(cause, "limit", ""))
             if cause is error:
                 raise
             raise cause from None
@@ -149,9 +159,10 @@ def _sampling(turn: OpenTurn) -> Sampling:
     return Sampling(turn.ceiling, temperature=setup.temperature, top_p=setup.top_p, seed=setup.seed)
 
 
-def _finished(turn: OpenTurn, record: TurnRecord, reason: FinishReason) -> Finished:
+async def _finished(turn: OpenTurn, record: TurnRecord, reason: FinishReason) -> Finished:
     used = record.usage
-    usage = Usage(used.input_tokens, used.output_tokens, turn.spending.remaining(used.output_tokens))
+    left = await turn.spending.remaining(used.output_tokens)
+    usage = Usage(used.input_tokens, used.output_tokens, remaining_of(left, "tokens_per_minute"), left)
     return Finished(reason, usage, record.timings, turn.inspection.latest)
 
 

@@ -9,6 +9,8 @@ from headworks.intake.voice.encoding import AudioEncoding, VoiceForm
 from headworks.policy.trust.assess import Trust
 from headworks.policy.verdict import Verdict
 from headworks.server.engine.engine import FinishReason
+from headworks.server.flow.allowance import Allowance
+from headworks.server.flow.service_class import ServiceClass
 from headworks.server.turn.errors import BadRequest
 
 MAX_PURPOSE_BYTES = 64
@@ -42,6 +44,7 @@ class Setup:
     top_p: float = 1.0
     """In (0, 1]."""
     seed: int | None = None
+    service_class: ServiceClass = ServiceClass.INTERACTIVE
 
     def __post_init__(self) -> None:
         purpose_bytes = len(self.purpose.encode("utf-8", "surrogatepass"))
@@ -90,6 +93,8 @@ class Accepted:
     turn_id: str
     model: str
     judgement: Judgement
+    allowances: tuple[Allowance, ...] = ()
+    """What the tenant has left of each rate, with this turn counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +136,9 @@ class Usage:
     input_tokens: int = 0
     output_tokens: int = 0
     remaining_tokens_per_minute: int | None = None
+    """Also one of the allowances."""
+    allowances: tuple[Allowance, ...] = ()
+    """What the tenant has left of each rate of tokens."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,12 @@
 """The one rule that says which addresses are this machine's own. Pure."""
 
+from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 
 from headworks.server.visit.address import bare
 
 
+@lru_cache(maxsize=1024)
 def is_loopback(host: str) -> bool:
     """Whether a host is reached from this machine only.
 

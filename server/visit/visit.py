@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from ipaddress import IPv4Address, ip_address, ip_network
 
 from headworks.policy.identity.caller import Caller, Identifier
@@ -57,6 +58,7 @@ def visit_from(identifier: Identifier, pairs: Iterable[tuple[str, str]], *, host
     )
 
 
+@lru_cache(maxsize=1024)
 def peer_name(host: str) -> str:
     """Return the name under which a peer's requests are counted: its address, in IPv6 the network that it is in."""
     try:

@@ -46,8 +46,8 @@ class Collector(TraceServiceServicer):
         return {(pair.key, pair.value.string_value) for resource in sent for pair in resource.attributes}
 
 
-def attributes_of(span: Span) -> dict[str, str | int]:
-    """Name to value; text or whole numbers, which is all that we send."""
+def attributes_of(span: Span) -> dict[str, str | float]:
+    """Name to value; text or numbers, which is all that we send."""
     return {pair.key: getattr(pair.value, pair.value.WhichOneof("value")) for pair in span.attributes}
 
 

@@ -60,6 +60,13 @@ def test_a_very_high_ceiling_is_the_highest_that_can_be_sent(name: str) -> None:
     assert (verdict.allow, getattr(verdict.obligations, name)) == (True, HIGHEST_CEILING)
 
 
+@pytest.mark.parametrize(("written", "weight"), [({}, 1.0), ({"weight": None}, 1.0), ({"weight": 3}, 3.0)])
+def test_a_weight_is_one_unless_it_is_written(written: dict[str, object], weight: float) -> None:
+    """A policy of before weights treats its tenants alike."""
+    verdict = read({**ALLOW, "obligations": {"modalities": ["text"], **written}})
+    assert verdict.obligations.weight == weight
+
+
 def test_a_refusal_with_a_zero_keeps_its_own_reasons() -> None:
     """Policy said why; what it would have obliged us to is of no matter then."""
     verdict = read({**REFUSE, "obligations": {"turns_per_minute": 0, "modalities": ["text"]}})
@@ -95,6 +102,12 @@ ODD: list[tuple[str, Any]] = [
     ("a ceiling in text", {**ALLOW, "obligations": {"modalities": [], "max_input_tokens": "9"}}),
     ("a ceiling that is no number", {**ALLOW, "obligations": {"modalities": [], "max_input_tokens": float("nan")}}),
     ("an endless ceiling", {**ALLOW, "obligations": {"modalities": [], "max_input_tokens": float("inf")}}),
+    ("a weight of zero", {**ALLOW, "obligations": {"modalities": [], "weight": 0}}),
+    ("a weight that outweighs all", {**ALLOW, "obligations": {"modalities": [], "weight": 10**400}}),
+    ("a weight that is no number", {**ALLOW, "obligations": {"modalities": [], "weight": float("nan")}}),
+    ("a weight that is true", {**ALLOW, "obligations": {"modalities": [], "weight": True}}),
+    ("a subject in text", {**ALLOW, "obligations": {"modalities": [], "per_subject": "yes"}}),
+    ("a weight in text", {**ALLOW, "obligations": {"modalities": [], "weight": "2"}}),
     ("a ceiling that JSON cannot keep", {**ALLOW, "obligations": {"modalities": [], "max_input_tokens": 2**53}}),
 ]
 

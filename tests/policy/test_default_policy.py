@@ -82,6 +82,43 @@ async def test_obligations_are_the_narrower_of_tenant_and_role(judge: RegorusJud
     assert (reader.max_output_tokens, reader.modalities) == (512, ("text",))
 
 
+STEPPED = Obligations(
+    max_input_tokens=500,
+    max_output_tokens=700,
+    turns_per_minute=60,
+    tokens_per_minute=10000,
+    turns_per_second=5,
+    turns_per_day=1000,
+    tokens_per_second=2000,
+    tokens_per_day=900000,
+    max_concurrent_turns=4,
+    weight=2.5,
+    per_subject=True,
+    modalities=("text",),
+)
+BELOW_07 = replace(STEPPED, max_output_tokens=600, max_concurrent_turns=2)
+BELOW_04 = replace(BELOW_07, max_output_tokens=100, tokens_per_day=5000, turns_per_minute=3)
+
+
+@pytest.mark.parametrize(
+    ("trust", "obligations"), [(1.0, STEPPED), (0.7, STEPPED), (0.69, BELOW_07), (0.4, BELOW_07), (0.39, BELOW_04)]
+)
+async def test_ceilings_tighten_in_steps_as_trust_falls(
+    trust: float, obligations: Obligations, judge: RegorusJudge, oracle: OpaEngine
+) -> None:
+    """The least of tenant, role and all steps that hold; a step that names more than the tenant widens nothing."""
+    asked = question(tenant="stepped", trust=trust)
+    verdict = await judge.judge(asked)
+    assert verdict.obligations == obligations
+    assert plain(verdict) == by_oracle(oracle, asked)
+
+
+async def test_a_role_stays_narrower_than_a_step(judge: RegorusJudge) -> None:
+    """The step allows 600 tokens, the role 512."""
+    verdict = await judge.judge(question(tenant="stepped", trust=0.5, roles=["reader"]))
+    assert verdict.obligations.max_output_tokens == 512
+
+
 @given(questions())
 @settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_regorus_and_opa_decide_alike(judge: RegorusJudge, oracle: OpaEngine, asked: Question) -> None:

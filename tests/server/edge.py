@@ -34,6 +34,8 @@ from headworks.server.flow.meter import Meter
 from headworks.server.flow.settings import FlowSettings
 from headworks.server.rpc.server import RpcServer
 from headworks.server.rpc.settings import RpcSettings
+from headworks.server.state.memory import MemoryState
+from headworks.server.state.settings import StateSettings
 from headworks.server.turn.opening import Opening
 from headworks.server.turn.record import SilentObserver, TurnObserver, TurnRecord
 from headworks.server.turn.runner import TurnRunner
@@ -130,10 +132,10 @@ async def edge(
     """Serve on a free port, and check at the end that no turn is left."""
     flow = flow or FlowSettings()
     clock, recorder, settings = clock or SystemClock(), observer or Recorder(), settings or TurnSettings()
-    admission = Admission(flow, clock)
-    intake = intake or TextAndTables()
-    meter = Meter(flow.max_tenants, clock)
     engine = engine or TalkingEngine()
+    admission = Admission(flow, clock, engine.load)
+    intake = intake or TextAndTables()
+    meter = Meter(MemoryState(StateSettings(), clock), flow.max_tenants, settings.max_seconds)
     served = served_by(engine)
     opening = Opening(served, judge or AllowingJudge(), TrustSettings(), admission, meter, settings, clock)
     runner = TurnRunner(

@@ -20,6 +20,30 @@ else:
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class _ServiceClass:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ServiceClassEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ServiceClass.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    SERVICE_CLASS_UNSPECIFIED: _ServiceClass.ValueType  # 0
+    """The same as INTERACTIVE."""
+    SERVICE_CLASS_INTERACTIVE: _ServiceClass.ValueType  # 1
+    """Somebody waits for the first token."""
+    SERVICE_CLASS_BATCH: _ServiceClass.ValueType  # 2
+    """Nobody watches: the turn may wait while interactive ones run, and a share of the server is kept for its class."""
+
+class ServiceClass(_ServiceClass, metaclass=_ServiceClassEnumTypeWrapper):
+    """How urgent a turn is. The class orders turns that wait; it changes neither the price of a token nor the limits."""
+
+SERVICE_CLASS_UNSPECIFIED: ServiceClass.ValueType  # 0
+"""The same as INTERACTIVE."""
+SERVICE_CLASS_INTERACTIVE: ServiceClass.ValueType  # 1
+"""Somebody waits for the first token."""
+SERVICE_CLASS_BATCH: ServiceClass.ValueType  # 2
+"""Nobody watches: the turn may wait while interactive ones run, and a share of the server is kept for its class."""
+Global___ServiceClass: _TypeAlias = ServiceClass  # noqa: Y015
+
 class _AudioEncoding:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -223,6 +247,7 @@ class TurnSetup(_message.Message):
     GENERATION_FIELD_NUMBER: _builtins.int
     INSTRUCTIONS_FIELD_NUMBER: _builtins.int
     PURPOSE_FIELD_NUMBER: _builtins.int
+    SERVICE_CLASS_FIELD_NUMBER: _builtins.int
     model: _builtins.str
     """The served model's name; empty stands for it. Any other name is NOT_FOUND."""
     instructions: _builtins.str
@@ -231,6 +256,8 @@ class TurnSetup(_message.Message):
     """
     purpose: _builtins.str
     """What the turn is for, at most 64 bytes; a claim that policy may read."""
+    service_class: Global___ServiceClass.ValueType
+    """How urgent the turn is."""
     @_builtins.property
     def voice(self) -> Global___VoiceSetup:
         """How audio will be sent. When absent, audio comes as files (WAV, FLAC, OGG, MP3), told apart by their first bytes."""
@@ -247,10 +274,11 @@ class TurnSetup(_message.Message):
         generation: Global___Generation | None = ...,
         instructions: _builtins.str = ...,
         purpose: _builtins.str = ...,
+        service_class: Global___ServiceClass.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["generation", b"generation", "voice", b"voice"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["generation", b"generation", "instructions", b"instructions", "model", b"model", "purpose", b"purpose", "voice", b"voice"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["generation", b"generation", "instructions", b"instructions", "model", b"model", "purpose", b"purpose", "service_class", b"service_class", "voice", b"voice"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -707,6 +735,7 @@ class Accepted(_message.Message):
     TURN_ID_FIELD_NUMBER: _builtins.int
     MODEL_FIELD_NUMBER: _builtins.int
     VERDICT_FIELD_NUMBER: _builtins.int
+    ALLOWANCES_FIELD_NUMBER: _builtins.int
     turn_id: _builtins.str
     """Names the turn in logs and traces."""
     model: _builtins.str
@@ -715,16 +744,21 @@ class Accepted(_message.Message):
     def verdict(self) -> Global___Verdict:
         """Why the turn may open."""
 
+    @_builtins.property
+    def allowances(self) -> _containers.RepeatedCompositeFieldContainer[Global___Allowance]:
+        """What the caller's tenant has left of each rate that the verdict obliges it to, with this turn counted."""
+
     def __init__(
         self,
         *,
         turn_id: _builtins.str = ...,
         model: _builtins.str = ...,
         verdict: Global___Verdict | None = ...,
+        allowances: _abc.Iterable[Global___Allowance] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["verdict", b"verdict"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["model", b"model", "turn_id", b"turn_id", "verdict", b"verdict"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allowances", b"allowances", "model", b"model", "turn_id", b"turn_id", "verdict", b"verdict"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -821,6 +855,13 @@ class Obligations(_message.Message):
     TURNS_PER_MINUTE_FIELD_NUMBER: _builtins.int
     TOKENS_PER_MINUTE_FIELD_NUMBER: _builtins.int
     MODALITIES_FIELD_NUMBER: _builtins.int
+    TURNS_PER_SECOND_FIELD_NUMBER: _builtins.int
+    TURNS_PER_DAY_FIELD_NUMBER: _builtins.int
+    TOKENS_PER_SECOND_FIELD_NUMBER: _builtins.int
+    TOKENS_PER_DAY_FIELD_NUMBER: _builtins.int
+    MAX_CONCURRENT_TURNS_FIELD_NUMBER: _builtins.int
+    WEIGHT_FIELD_NUMBER: _builtins.int
+    PER_SUBJECT_FIELD_NUMBER: _builtins.int
     max_input_tokens: _builtins.int
     """Most prompt tokens."""
     max_output_tokens: _builtins.int
@@ -829,6 +870,22 @@ class Obligations(_message.Message):
     """Most turns per minute of the caller's tenant."""
     tokens_per_minute: _builtins.int
     """Most tokens per minute of the caller's tenant, input and output together."""
+    turns_per_second: _builtins.int
+    """Most turns per second of the caller's tenant."""
+    turns_per_day: _builtins.int
+    """Most turns per day of the caller's tenant."""
+    tokens_per_second: _builtins.int
+    """Most tokens per second of the caller's tenant, input and output together."""
+    tokens_per_day: _builtins.int
+    """Most tokens per day of the caller's tenant, input and output together."""
+    max_concurrent_turns: _builtins.int
+    """Most turns of the caller's tenant that run at once."""
+    weight: _builtins.float
+    """The tenant's share when tenants wait for each other: one of weight 2 is served twice as many tokens as one of 1.
+    Absent means 1.
+    """
+    per_subject: _builtins.bool
+    """True where the rates and the turns at once are each subject's own (one user, one key), and not its tenant's together."""
     @_builtins.property
     def modalities(self) -> _containers.RepeatedScalarFieldContainer[Global___Modality.ValueType]:
         """Kinds of input that the turn may carry."""
@@ -841,27 +898,58 @@ class Obligations(_message.Message):
         turns_per_minute: _builtins.int | None = ...,
         tokens_per_minute: _builtins.int | None = ...,
         modalities: _abc.Iterable[Global___Modality.ValueType] | None = ...,
+        turns_per_second: _builtins.int | None = ...,
+        turns_per_day: _builtins.int | None = ...,
+        tokens_per_second: _builtins.int | None = ...,
+        tokens_per_day: _builtins.int | None = ...,
+        max_concurrent_turns: _builtins.int | None = ...,
+        weight: _builtins.float | None = ...,
+        per_subject: _builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_max_input_tokens", b"_max_input_tokens", "_max_output_tokens", b"_max_output_tokens", "_tokens_per_minute", b"_tokens_per_minute", "_turns_per_minute", b"_turns_per_minute", "max_input_tokens", b"max_input_tokens", "max_output_tokens", b"max_output_tokens", "tokens_per_minute", b"tokens_per_minute", "turns_per_minute", b"turns_per_minute"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_max_concurrent_turns", b"_max_concurrent_turns", "_max_input_tokens", b"_max_input_tokens", "_max_output_tokens", b"_max_output_tokens", "_tokens_per_day", b"_tokens_per_day", "_tokens_per_minute", b"_tokens_per_minute", "_tokens_per_second", b"_tokens_per_second", "_turns_per_day", b"_turns_per_day", "_turns_per_minute", b"_turns_per_minute", "_turns_per_second", b"_turns_per_second", "_weight", b"_weight", "max_concurrent_turns", b"max_concurrent_turns", "max_input_tokens", b"max_input_tokens", "max_output_tokens", b"max_output_tokens", "tokens_per_day", b"tokens_per_day", "tokens_per_minute", b"tokens_per_minute", "tokens_per_second", b"tokens_per_second", "turns_per_day", b"turns_per_day", "turns_per_minute", b"turns_per_minute", "turns_per_second", b"turns_per_second", "weight", b"weight"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_input_tokens", b"_max_input_tokens", "_max_output_tokens", b"_max_output_tokens", "_tokens_per_minute", b"_tokens_per_minute", "_turns_per_minute", b"_turns_per_minute", "max_input_tokens", b"max_input_tokens", "max_output_tokens", b"max_output_tokens", "modalities", b"modalities", "tokens_per_minute", b"tokens_per_minute", "turns_per_minute", b"turns_per_minute"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_concurrent_turns", b"_max_concurrent_turns", "_max_input_tokens", b"_max_input_tokens", "_max_output_tokens", b"_max_output_tokens", "_tokens_per_day", b"_tokens_per_day", "_tokens_per_minute", b"_tokens_per_minute", "_tokens_per_second", b"_tokens_per_second", "_turns_per_day", b"_turns_per_day", "_turns_per_minute", b"_turns_per_minute", "_turns_per_second", b"_turns_per_second", "_weight", b"_weight", "max_concurrent_turns", b"max_concurrent_turns", "max_input_tokens", b"max_input_tokens", "max_output_tokens", b"max_output_tokens", "modalities", b"modalities", "per_subject", b"per_subject", "tokens_per_day", b"tokens_per_day", "tokens_per_minute", b"tokens_per_minute", "tokens_per_second", b"tokens_per_second", "turns_per_day", b"turns_per_day", "turns_per_minute", b"turns_per_minute", "turns_per_second", b"turns_per_second", "weight", b"weight"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__max_concurrent_turns: _TypeAlias = _typing.Literal["max_concurrent_turns"]  # noqa: Y015
+    _WhichOneofArgType__max_concurrent_turns: _TypeAlias = _typing.Literal["_max_concurrent_turns", b"_max_concurrent_turns"]  # noqa: Y015
     _WhichOneofReturnType__max_input_tokens: _TypeAlias = _typing.Literal["max_input_tokens"]  # noqa: Y015
     _WhichOneofArgType__max_input_tokens: _TypeAlias = _typing.Literal["_max_input_tokens", b"_max_input_tokens"]  # noqa: Y015
     _WhichOneofReturnType__max_output_tokens: _TypeAlias = _typing.Literal["max_output_tokens"]  # noqa: Y015
     _WhichOneofArgType__max_output_tokens: _TypeAlias = _typing.Literal["_max_output_tokens", b"_max_output_tokens"]  # noqa: Y015
+    _WhichOneofReturnType__tokens_per_day: _TypeAlias = _typing.Literal["tokens_per_day"]  # noqa: Y015
+    _WhichOneofArgType__tokens_per_day: _TypeAlias = _typing.Literal["_tokens_per_day", b"_tokens_per_day"]  # noqa: Y015
     _WhichOneofReturnType__tokens_per_minute: _TypeAlias = _typing.Literal["tokens_per_minute"]  # noqa: Y015
     _WhichOneofArgType__tokens_per_minute: _TypeAlias = _typing.Literal["_tokens_per_minute", b"_tokens_per_minute"]  # noqa: Y015
+    _WhichOneofReturnType__tokens_per_second: _TypeAlias = _typing.Literal["tokens_per_second"]  # noqa: Y015
+    _WhichOneofArgType__tokens_per_second: _TypeAlias = _typing.Literal["_tokens_per_second", b"_tokens_per_second"]  # noqa: Y015
+    _WhichOneofReturnType__turns_per_day: _TypeAlias = _typing.Literal["turns_per_day"]  # noqa: Y015
+    _WhichOneofArgType__turns_per_day: _TypeAlias = _typing.Literal["_turns_per_day", b"_turns_per_day"]  # noqa: Y015
     _WhichOneofReturnType__turns_per_minute: _TypeAlias = _typing.Literal["turns_per_minute"]  # noqa: Y015
     _WhichOneofArgType__turns_per_minute: _TypeAlias = _typing.Literal["_turns_per_minute", b"_turns_per_minute"]  # noqa: Y015
+    _WhichOneofReturnType__turns_per_second: _TypeAlias = _typing.Literal["turns_per_second"]  # noqa: Y015
+    _WhichOneofArgType__turns_per_second: _TypeAlias = _typing.Literal["_turns_per_second", b"_turns_per_second"]  # noqa: Y015
+    _WhichOneofReturnType__weight: _TypeAlias = _typing.Literal["weight"]  # noqa: Y015
+    _WhichOneofArgType__weight: _TypeAlias = _typing.Literal["_weight", b"_weight"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__max_concurrent_turns) -> _WhichOneofReturnType__max_concurrent_turns | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__max_input_tokens) -> _WhichOneofReturnType__max_input_tokens | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__max_output_tokens) -> _WhichOneofReturnType__max_output_tokens | None: ...
     @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__tokens_per_day) -> _WhichOneofReturnType__tokens_per_day | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__tokens_per_minute) -> _WhichOneofReturnType__tokens_per_minute | None: ...
     @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__tokens_per_second) -> _WhichOneofReturnType__tokens_per_second | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__turns_per_day) -> _WhichOneofReturnType__turns_per_day | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__turns_per_minute) -> _WhichOneofReturnType__turns_per_minute | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__turns_per_second) -> _WhichOneofReturnType__turns_per_second | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__weight) -> _WhichOneofReturnType__weight | None: ...
 
 Global___Obligations: _TypeAlias = Obligations  # noqa: Y015
 
@@ -1179,28 +1267,70 @@ class Usage(_message.Message):
     INPUT_TOKENS_FIELD_NUMBER: _builtins.int
     OUTPUT_TOKENS_FIELD_NUMBER: _builtins.int
     REMAINING_TOKENS_PER_MINUTE_FIELD_NUMBER: _builtins.int
+    ALLOWANCES_FIELD_NUMBER: _builtins.int
     input_tokens: _builtins.int
     """Prompt tokens, those of the chat template included."""
     output_tokens: _builtins.int
     """Answer tokens."""
     remaining_tokens_per_minute: _builtins.int
     """What the caller's tenant has left now of its tokens per minute; absent without such an obligation."""
+    @_builtins.property
+    def allowances(self) -> _containers.RepeatedCompositeFieldContainer[Global___Allowance]:
+        """What the caller's tenant has left now of each rate that it is held to; empty without such an obligation."""
+
     def __init__(
         self,
         *,
         input_tokens: _builtins.int = ...,
         output_tokens: _builtins.int = ...,
         remaining_tokens_per_minute: _builtins.int | None = ...,
+        allowances: _abc.Iterable[Global___Allowance] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_remaining_tokens_per_minute", b"_remaining_tokens_per_minute", "remaining_tokens_per_minute", b"remaining_tokens_per_minute"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_remaining_tokens_per_minute", b"_remaining_tokens_per_minute", "input_tokens", b"input_tokens", "output_tokens", b"output_tokens", "remaining_tokens_per_minute", b"remaining_tokens_per_minute"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_remaining_tokens_per_minute", b"_remaining_tokens_per_minute", "allowances", b"allowances", "input_tokens", b"input_tokens", "output_tokens", b"output_tokens", "remaining_tokens_per_minute", b"remaining_tokens_per_minute"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__remaining_tokens_per_minute: _TypeAlias = _typing.Literal["remaining_tokens_per_minute"]  # noqa: Y015
     _WhichOneofArgType__remaining_tokens_per_minute: _TypeAlias = _typing.Literal["_remaining_tokens_per_minute", b"_remaining_tokens_per_minute"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType__remaining_tokens_per_minute) -> _WhichOneofReturnType__remaining_tokens_per_minute | None: ...
 
 Global___Usage: _TypeAlias = Usage  # noqa: Y015
+
+@_typing.final
+class Allowance(_message.Message):
+    """What is left of one rate. It refills evenly: a tenth of the time gives back a tenth of the rate."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LIMIT_FIELD_NUMBER: _builtins.int
+    ALLOWED_FIELD_NUMBER: _builtins.int
+    REMAINING_FIELD_NUMBER: _builtins.int
+    FULL_IN_FIELD_NUMBER: _builtins.int
+    limit: _builtins.str
+    """The obligation, as a refusal names it: "obligations.tokens_per_day"."""
+    allowed: _builtins.int
+    """The rate: so many turns or tokens in its second, minute or day."""
+    remaining: _builtins.int
+    """Turns or tokens that may be spent now, never below 0. What running turns may still answer with counts as spent."""
+    @_builtins.property
+    def full_in(self) -> _duration_pb2.Duration:
+        """How long until nothing of it is spent, if the tenant waits and no turn of it runs; 0 when it is full."""
+
+    def __init__(
+        self,
+        *,
+        limit: _builtins.str = ...,
+        allowed: _builtins.int = ...,
+        remaining: _builtins.int = ...,
+        full_in: _duration_pb2.Duration | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["full_in", b"full_in"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allowed", b"allowed", "full_in", b"full_in", "limit", b"limit", "remaining", b"remaining"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Allowance: _TypeAlias = Allowance  # noqa: Y015
 
 @_typing.final
 class Timings(_message.Message):

@@ -9,6 +9,7 @@ from headworks.intake.span import AudioOrigin, ImageOrigin, Modality, Span, Tabl
 from headworks.policy.trust.assess import Trust
 from headworks.policy.verdict import Obligations, Verdict
 from headworks.server.engine.engine import FinishReason
+from headworks.server.flow.allowance import Allowance
 from headworks.server.rpc.call import fail
 from headworks.server.rpc.responses import normalized_from, response_from
 from headworks.server.turn.steps import Accepted, Delta, Event, Finished, Found, Judgement, Normalized, Timings, Usage
@@ -48,7 +49,7 @@ READ = Read(
 )
 FINISHED = Finished(
     FinishReason.STOP,
-    Usage(321, 3, 8676),
+    Usage(321, 3, 8676, (Allowance("obligations.tokens_per_minute", 9000, 8676, 2.5),)),
     Timings(0.004, 0.001, 0.002, ((Modality.VOICE, 0.71), (Modality.TABLE, 0.03)), 0.25, 0.5),
     JUDGEMENT,
 )
@@ -77,8 +78,12 @@ Scene = Event | Exception | asyncio.Event
 class ScriptedTurns(TurnServiceServicer):
     """Reads all input, then plays its scenes."""
 
-    def __init__(self, scenes: Sequence[Scene] = EVENTS, *, reads_all: bool = True) -> None:
+    def __init__(
+        self, scenes: Sequence[Scene] = EVENTS, *, reads_all: bool = True, later: Sequence[Scene] | None = None
+    ) -> None:
+        """Take what the first call is told, and what the calls after it are, if that is something else."""
         self.scenes = tuple(scenes)
+        self.later = later
         self.reads_all = reads_all
         self.requests: list[Any] = []
         self.metadata: dict[str, Any] = {}
@@ -90,8 +95,10 @@ class ScriptedTurns(TurnServiceServicer):
         self._note(context)
         try:
             await self._read(request_iterator)
-            sequence = 0
-            for scene in self.scenes:
+            sequence, scenes = 0, self.scenes
+            if self.later is not None:
+                self.scenes = tuple(self.later)
+            for scene in scenes:
                 self.started.set()
                 if isinstance(scene, asyncio.Event):
                     await scene.wait()

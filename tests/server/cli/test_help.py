@@ -8,7 +8,7 @@ import pytest
 from headworks.server.cli.app import app, run
 
 COMMANDS = (
-    (), ("ask",), ("normalize",), ("demo",), ("serve",), ("doctor",),
+    (), ("ask",), ("normalize",), ("demo",), ("serve",), ("doctor",), ("load",),
     ("models",), ("models", "pull"), ("models", "list"), ("models", "verify"),
 )  # fmt: skip
 HEAVY = (

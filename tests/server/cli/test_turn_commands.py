@@ -17,6 +17,7 @@ from headworks.server.cli.turn_commands import demo_parts
 from headworks.server.flow.errors import Draining, TooMany
 from headworks.server.turn.errors import TurnRefused, UnknownModel
 from headworks.server.turn.steps import Accepted, Delta
+from headworks.v1 import turn_pb2 as pb
 from headworks.v1.turn_pb2_grpc import add_TurnServiceServicer_to_server
 from tests.server.cli.conftest import Serve, command, start_command, write_wav
 from tests.server.cli.scripted import EVENTS, FINISHED, JUDGEMENT, TURN_ID, ScriptedTurns
@@ -33,6 +34,7 @@ async def test_ask_sends_files_before_the_question_and_shows_everything(serve: S
     ended = await command(
         "ask", "Which?", "--table", str(table), "--image", str(image), "--audio", str(audio), "--target", target,
         "--max-tokens", "7", "--temperature", "0.5", "--instructions", "be brief", "--purpose", "test", "--model", "m",
+        "--batch",
     )  # fmt: skip
     assert (ended.code, ended.error) == (0, "")
     steps = [request.WhichOneof("step") for request in turns.requests]
@@ -40,6 +42,7 @@ async def test_ask_sends_files_before_the_question_and_shows_everything(serve: S
     assert b"".join(chunk.data for chunk in turns.parts("image")) == image.read_bytes()
     setup = turns.requests[0].setup
     assert (setup.model, setup.generation.max_output_tokens, setup.instructions) == ("m", 7, "be brief")
+    assert setup.service_class == pb.SERVICE_CLASS_BATCH
     for shown in (
         TURN_ID, "trust 0.80 = no_credentials 0.80", "LOOPBACK", "decision-1", "2025-12", "TOTAL 12.50", "a receipt",
         "How many orders did we ship in March?", "0.12-2.44 s", "We shipped 459.", "321 tokens in", "4.0 ms",
@@ -191,3 +194,23 @@ async def test_a_reader_that_leaves_is_no_error(serve: Serve) -> None:
     assert process.stderr is not None
     assert await process.stderr.read() == b""
     assert await process.wait() in (0, 1)
+
+
+async def test_ask_tries_again_when_it_is_told_to(serve: Serve) -> None:
+    """The server says when there is room; the user says how often to try."""
+    full = TooMany("flow.max_turns", 64, 0.05)
+    refused = await command("ask", "hi", "--target", await serve(ScriptedTurns((full,), later=EVENTS)))
+    assert refused.code == 1
+    target = await serve(ScriptedTurns((full,), later=EVENTS))
+    ended = await command("ask", "hi", "--target", target, "--retries", "2")
+    assert (ended.code, ended.error) == (0, "")
+    assert "Refused (flow.max_turns); trying again in 0.1 s" in ended.out
+    assert "We shipped 459." in ended.out
+
+
+async def test_a_stream_is_not_sent_twice() -> None:
+    """Standard input is gone after the first try; that is said before anything is sent."""
+    process = await start_command(("ask", "--table", "-", "--retries", "1"), stdin=asyncio.subprocess.PIPE)
+    _, error = await process.communicate(b"a,b\n1,2\n")
+    assert process.returncode == 2
+    assert b"--retries cannot send it again" in error

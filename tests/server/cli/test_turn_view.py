@@ -171,7 +171,9 @@ def test_json_has_every_event_and_no_remark(capsys: pytest.CaptureFixture[str]) 
     assert seen["lines"] == [
         {"text": "TOTAL 12.50", "confidence": 0.98, "box": {"left": 10, "top": 20, "right": 200, "bottom": 44}}
     ]
-    assert finished["usage"] == {"input_tokens": 321, "output_tokens": 3, "remaining_tokens_per_minute": 8676}
+    left = {"limit": "obligations.tokens_per_minute", "allowed": 9000, "remaining": 8676, "full_in_seconds": 2.5}
+    used = {"input_tokens": 321, "output_tokens": 3, "remaining_tokens_per_minute": 8676}
+    assert finished["usage"] == {**used, "allowances": [left]}
     assert finished["reason"] == FINISHED.reason.value
     assert rows[8]["spans"][3]["origin"] == {"first_row": 0, "end_row": 12, "columns": ["month", "x"]}
 

@@ -1,6 +1,6 @@
 """The engine contract, on each adapter."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -12,6 +12,7 @@ from headworks.server.engine.errors import EngineBroken, EngineUnavailable
 from headworks.server.engine.settings import SimulatedSettings, VllmSettings
 from headworks.server.engine.simulated import SimulatedEngine
 from headworks.server.engine.vllm_local import VllmEngine
+from headworks.server.telemetry.vllm import VllmCollector
 from tests.contracts.engine import answer, check_engine, chunks
 from tests.fakes.engines import FailingEngine, TalkingEngine
 
@@ -79,6 +80,22 @@ async def test_vllm_engine_keeps_the_contract(store: ModelStore) -> None:
     async def make() -> Engine:
         engine = VllmEngine(language.path, language.name, VllmSettings(max_model_tokens=1024))
         await engine.start()
+        await check_figures(engine, token_ids)
         return engine
 
     await check_engine(make, token_ids)
+
+
+async def check_figures(engine: VllmEngine, token_ids: Sequence[int]) -> None:
+    """What vLLM reports is what happened: the second of two equal prompts finds the blocks of the first."""
+    whole = list(token_ids) * (512 // len(token_ids))
+    for turn_id in ("first", "again"):
+        await answer(engine, turn_id, chunks(whole, ()))
+    load = engine.load()
+    assert load.cache_tokens >= 1024
+    assert load.cache_tokens % load.block_tokens == 0
+    assert load.looked_up_tokens == 2 * len(whole)
+    assert load.reused_tokens == len(whole) // load.block_tokens * load.block_tokens
+    assert load.preemptions == load.waiting == load.deferred == 0
+    shown = {metric.name for metric in VllmCollector().collect()}
+    assert {"vllm:kv_cache_usage_perc", "vllm:prefix_cache_hits", "vllm:num_preemptions"} <= shown

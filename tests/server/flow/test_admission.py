@@ -2,21 +2,29 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 
 from headworks.server.flow.admission import Admission
+from headworks.server.flow.claim import Claim
 from headworks.server.flow.errors import Draining, TooMany
-from headworks.server.flow.settings import FlowSettings
+from headworks.server.flow.settings import FlowSettings, LineSettings
 from tests.fakes.clocks import HandClock
+from tests.fakes.loads import no_load
 
 
-def admission(clock: HandClock | None = None, **limits: float) -> Admission:
-    return Admission(FlowSettings(**limits), clock or HandClock())  # type: ignore[arg-type]  # all are numbers
+def admission(clock: HandClock | None = None, *, line: LineSettings | None = None, **limits: float) -> Admission:
+    settings = FlowSettings(line=line or LineSettings(), **limits)  # type: ignore[arg-type]  # all are numbers
+    return Admission(settings, clock or HandClock(), no_load)
+
+
+def claim(tenant: str = "a", peer: str = "p", **fields: Any) -> Claim:
+    return Claim(tenant=tenant, peer=peer, **fields)
 
 
 async def hold(flow: Admission, until: asyncio.Event, tenant: str = "a", peer: str = "p") -> None:
-    async with flow.grant(tenant, peer):
+    async with flow.grant(claim(tenant, peer)):
         await until.wait()
 
 
@@ -33,7 +41,7 @@ async def passes() -> None:
 
 async def test_cancelled_turns_give_their_permits_back() -> None:
     """After twice the limit was cancelled, held and waiting ones alike, a new turn passes at once (smg PR#2064)."""
-    flow = admission(max_turns=2, max_waiting=2)
+    flow = admission(max_turns=2, line=LineSettings(max_waiting=4))
     turns = [asyncio.create_task(hold(flow, asyncio.Event())) for _ in range(4)]
     await passes()
     assert (flow.held, flow.waiting) == (2, 2)
@@ -41,7 +49,7 @@ async def test_cancelled_turns_give_their_permits_back() -> None:
         turn.cancel()
     await asyncio.wait(turns)
     assert (flow.held, flow.waiting) == (0, 0)
-    async with asyncio.timeout(1), flow.grant("a", "p"):
+    async with asyncio.timeout(1), flow.grant(claim()):
         assert flow.held == 1
 
 
@@ -64,20 +72,22 @@ async def test_a_turn_cancelled_as_it_is_given_a_permit_passes_it_on() -> None:
 
 async def test_full_line_refuses_by_name() -> None:
     """Memory must not grow with callers; the refusal says which limit, and when to come back."""
-    flow = admission(max_turns=1, max_waiting=0, wait_seconds=2)
-    async with flow.grant("a", "p"):
+    flow = admission(max_turns=1, line=LineSettings(max_waiting=0))
+    async with flow.grant(claim()):
         with pytest.raises(TooMany) as refusal:
-            async with flow.grant("a", "p"):
+            async with flow.grant(claim()):
                 pass
-    assert (refusal.value.limit, refusal.value.retry_after_seconds) == ("flow.max_waiting", 2)
+    assert refusal.value.limit == "flow.line.max_waiting"
+    assert refusal.value.retry_after_seconds > 0
+    assert flow.refused == {"flow.line.max_waiting": 1}
 
 
 @pytest.mark.parametrize("limit", ["max_turns", "max_tenant_turns", "max_peer_turns"])
 async def test_long_wait_ends_in_a_refusal_that_names_what_was_waited_for(limit: str) -> None:
     """A caller in line hears within a bounded time."""
     clock = HandClock()
-    flow = admission(clock, **{limit: 1}, wait_seconds=5)
-    async with flow.grant("a", "p"):
+    flow = admission(clock, line=LineSettings(interactive_seconds=5), **{limit: 1})
+    async with flow.grant(claim()):
         waiting = asyncio.create_task(hold(flow, asyncio.Event()))
         await passes()
         clock.turn(5)
@@ -95,7 +105,7 @@ async def test_one_tenant_or_host_cannot_keep_the_others_out(limit: str, same: t
     over = asyncio.create_task(hold(flow, done, *same))
     await passes()
     assert (flow.held, flow.waiting) == (2, 1)
-    async with asyncio.timeout(1), flow.grant("other", "elsewhere"):
+    async with asyncio.timeout(1), flow.grant(claim("other", "elsewhere")):
         assert (flow.held, flow.waiting) == (3, 1)
     done.set()
     await asyncio.gather(*holding, over)

@@ -11,16 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headworks.server.flow.admission import Admission
+from headworks.server.flow.claim import Claim
 from headworks.server.flow.errors import Draining, FlowError
-from headworks.server.flow.settings import FlowSettings
+from headworks.server.flow.settings import FlowSettings, LineSettings
 from tests.fakes.clocks import HandClock
+from tests.fakes.loads import no_load
 
 LIMITS = FlowSettings(
     max_turns=3,
     max_tenant_turns=2,
     max_peer_turns=2,
-    max_waiting=3,
-    wait_seconds=5,
+    line=LineSettings(max_waiting=8, interactive_seconds=5),
     max_silent_calls=4,
     max_tenant_silent_calls=2,
     max_peer_silent_calls=3,
@@ -63,9 +64,12 @@ class Play:
 
     def __init__(self, name: str) -> None:
         self.clock = HandClock()
-        self.flow = Admission(LIMITS, self.clock)
-        self.block: Block = {"grant": self.flow.grant, "stay": self.flow.lobby.stay}[name]
+        self.flow = Admission(LIMITS, self.clock, no_load)
+        self.block: Block = {"grant": self._grant, "stay": self.flow.lobby.stay}[name]
         self.calls: list[Call] = []
+
+    def _grant(self, tenant: str, peer: str) -> AbstractAsyncContextManager[Any]:
+        return self.flow.grant(Claim(tenant=tenant, peer=peer, joined_at=self.clock.now()))
 
     def act(self, kind: str, what: Any) -> None:
         match kind:

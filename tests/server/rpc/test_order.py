@@ -46,6 +46,7 @@ FAULTS: dict[str, tuple[list[pb.ConverseRequest], str, str]] = {
         "BAD_REQUEST",
         "max_output_tokens",
     ),
+    "service class": ([setup(service_class=9)], "BAD_REQUEST", "setup.service_class"),
     "long purpose": ([setup(purpose="x" * 65)], "BAD_REQUEST", "setup.purpose"),
     "purpose long in bytes": ([setup(purpose="é" * 33)], "BAD_REQUEST", "setup.purpose"),
     "instructions long in bytes": ([setup(instructions="é" * 2049)], "BAD_REQUEST", "setup.instructions"),

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import suppress
 from typing import Any
 
 import grpc
@@ -23,6 +22,7 @@ from headworks.server.turn.steps import EndOfInput, Event, Step
 from headworks.server.visit.visit import Visit
 from headworks.v1.turn_pb2_grpc import TurnServiceStub
 from tests.server.edge import Edge, edge, failure_of, held_open, setup, text, turn
+from tests.server.rpc.frames import ACK, Kind, raw_peer
 from tests.server.rpc.watching import as_normalize, next_event, settled, until, watched
 
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
@@ -86,6 +86,9 @@ class HurriedRunner:
 
     def __init__(self) -> None:
         self.deadlines: list[float | None] = []
+
+    def knock(self, *_: object) -> None:
+        """Let everybody in."""
 
     async def converse(self, *_: object, deadline_seconds: float | None, **__: object) -> None:
         self.deadlines.append(deadline_seconds)
@@ -163,25 +166,15 @@ async def test_calls_over_a_connections_limit_wait_in_the_client() -> None:
         await settled(server)
 
 
-PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
-"""An HTTP/2 client's first words, and empty settings (RFC 9113, sections 3.4 and 6.5)."""
-PING, ACK = 6, 1
-
-
 async def pings_until_let_go(port: int, answered_pings: int) -> int:
     """Connect without a call, answer so many pings and then none; return how many came until the end."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(PREFACE)
     pings = 0
-    with suppress(asyncio.IncompleteReadError):
-        while True:
-            head = await reader.readexactly(9)
-            payload = await reader.readexactly(int.from_bytes(head[:3], "big"))
-            if head[3] == PING and not head[4] & ACK:
+    async with raw_peer(port) as peer:
+        while (frame := await peer.next_frame()) is not None:
+            if frame.kind == Kind.PING and not frame.flags & ACK:
                 pings += 1
                 if pings <= answered_pings:
-                    writer.write(bytes((0, 0, 8, PING, ACK, 0, 0, 0, 0)) + payload)
-    writer.close()
+                    peer.answer(frame)
     return pings
 
 

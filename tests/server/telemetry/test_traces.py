@@ -8,10 +8,15 @@ import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 from prometheus_client import CollectorRegistry
 
+from headworks.graphql.ports.turns import Finished, TurnRequest
+from headworks.policy.identity.caller import AuthenticatedBy, Caller
 from headworks.policy.judge import Judge
 from headworks.server.engine.engine import Engine
+from headworks.server.graph.turns import RunnerTurns
 from headworks.server.telemetry.settings import TelemetrySettings
 from headworks.server.telemetry.telemetry import Telemetry
+from headworks.server.turn.settings import AnswerSettings, TurnSettings
+from headworks.server.visit.visit import Visit
 from tests.fakes.collector import Collector, attributes_of, collecting
 from tests.fakes.engines import FailingEngine, TalkingEngine
 from tests.fakes.judges import DenyingJudge
@@ -31,12 +36,16 @@ def collector() -> Iterator[Collector]:
 
 @asynccontextmanager
 async def traced(
-    collector: Collector, engine: Engine | None = None, judge: Judge | None = None, service_name: str = "headworks"
+    collector: Collector,
+    engine: Engine | None = None,
+    judge: Judge | None = None,
+    service_name: str = "headworks",
+    settings: TurnSettings | None = None,
 ) -> AsyncIterator[Edge]:
     """An `edge` that exports to the collector; at the end everything was exported."""
-    settings = TelemetrySettings(traces_endpoint=collector.endpoint, service_name=service_name)
-    telemetry = Telemetry(settings, CollectorRegistry())
-    async with edge(engine, judge, observer=telemetry) as server:
+    exporting = TelemetrySettings(traces_endpoint=collector.endpoint, service_name=service_name)
+    telemetry = Telemetry(exporting, CollectorRegistry())
+    async with edge(engine, judge, observer=telemetry, settings=settings) as server:
         yield server
     await asyncio.to_thread(telemetry.close)
 
@@ -58,13 +67,19 @@ async def test_a_turn_is_a_span_of_its_callers_trace(collector: Collector) -> No
     assert span.trace_state == "vendor=value"
     assert (span.name, span.kind) == ("turn", Span.SPAN_KIND_SERVER)
     assert span.end_time_unix_nano > span.start_time_unix_nano
-    assert attributes_of(span) == {
+    attributes = attributes_of(span)
+    assert {name: value for name, value in attributes.items() if not name.endswith("_seconds")} == {
         "gen_ai.request.model": "talking",
         "gen_ai.usage.input_tokens": usage.input_tokens,
         "gen_ai.usage.output_tokens": usage.output_tokens,
         "headworks.turn.id": replies[0].accepted.turn_id,
+        "headworks.turn.messages": sum(1 for reply in replies if reply.WhichOneof("event") == "delta"),
         "headworks.turn.outcome": "finished",
+        "headworks.turn.service_class": "interactive",
     }
+    steps = ("policy", "queue", "first_token", "longest_gap")
+    assert {name for name in attributes if name.endswith("_seconds")} == {f"headworks.turn.{s}_seconds" for s in steps}
+    assert span.events == []
     assert span.status.code == Status.STATUS_CODE_UNSET
     engines = server.engine.requests[0].trace_headers["traceparent"]
     assert engines == f"00-{TRACE_ID}-{span.span_id.hex()}-01"
@@ -91,6 +106,32 @@ async def test_a_caller_that_samples_nothing_is_followed(collector: Collector) -
         version, trace_id, _, flags = server.engine.requests[0].trace_headers["traceparent"].split("-")
         assert (version, trace_id, flags) == ("00", TRACE_ID, "00")
     assert collector.spans == []
+
+
+async def test_a_turn_over_graphql_is_in_its_callers_trace_too(collector: Collector) -> None:
+    """One trace id from client to engine, whichever door the caller takes."""
+    trace = {name: value for name, value in TRACED if name == "traceparent"}
+    caller = Caller("acme", "ann", AuthenticatedBy.API_KEY)
+    visit = Visit(caller, is_encrypted=True, is_loopback=True, trace_headers=trace, peer="")
+    async with traced(collector) as server:
+        assert isinstance(await RunnerTurns(server.runner, visit).run(TurnRequest(("Hello.",))), Finished)
+    span = only_span(collector)
+    assert (span.trace_id.hex(), span.parent_span_id.hex()) == (TRACE_ID, CALLERS_SPAN)
+    engines = server.engine.requests[0].trace_headers["traceparent"]
+    assert engines == f"00-{TRACE_ID}-{span.span_id.hex()}-01"
+
+
+async def test_a_turn_that_a_limit_ended_names_it(collector: Collector) -> None:
+    """Its span says what the caller was told, and that no token came; it is there though nothing ran (vllm#32162)."""
+    settings = TurnSettings(answer=AnswerSettings(stall_seconds=0.05))
+    engine = TalkingEngine()
+    engine.may_talk.clear()
+    async with traced(collector, engine, settings=settings) as server:
+        await failure_of(server.stub.Converse(iter(turn("Hello.")), metadata=TRACED))
+    attributes = attributes_of(only_span(collector))
+    assert attributes["headworks.turn.limit"] == "turn.answer.stall_seconds"
+    assert attributes["gen_ai.usage.output_tokens"] == 0
+    assert "headworks.turn.first_token_seconds" not in attributes
 
 
 async def refused(server: Edge) -> None:

@@ -15,6 +15,8 @@ from headworks.server.engine.engine import Engine
 from headworks.server.flow.admission import Admission
 from headworks.server.flow.meter import Meter
 from headworks.server.flow.settings import FlowSettings
+from headworks.server.state.memory import MemoryState
+from headworks.server.state.settings import StateSettings
 from headworks.server.turn.opening import Opening
 from headworks.server.turn.runner import TurnRunner
 from headworks.server.turn.settings import TurnSettings
@@ -50,8 +52,8 @@ class Turns:
     watcher: Watcher = field(default_factory=Watcher)
 
     def __post_init__(self) -> None:
-        self.admission = Admission(self.flow, self.clock)
-        self.meter = Meter(10, self.clock)
+        self.admission = Admission(self.flow, self.clock, self.engine.load)
+        self.meter = Meter(MemoryState(StateSettings(), self.clock), 10, self.settings.max_seconds)
         served = served_by(self.engine)
         opening = Opening(served, self.judge, TrustSettings(), self.admission, self.meter, self.settings, self.clock)
         self.runner = TurnRunner(

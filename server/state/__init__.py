@@ -1,0 +1,1 @@
+"""Figures that several gateways may share: what is left of each rate, and which turns run."""

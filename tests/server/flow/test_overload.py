@@ -1,0 +1,196 @@
+"""Under overload: who waits, who is refused at once, and when the refused should come back."""
+
+import asyncio
+from contextlib import AsyncExitStack
+
+import pytest
+
+from headworks.server.flow.admission import Admission
+from headworks.server.flow.claim import Claim
+from headworks.server.flow.errors import TooLate, TooMany
+from headworks.server.flow.forecast import Forecast
+from headworks.server.flow.service_class import ServiceClass
+from headworks.server.flow.settings import ClassSettings, FlowSettings, LimitSettings, LineSettings
+from tests.fakes.clocks import HandClock
+from tests.fakes.loads import no_load
+
+ANSWER_SECONDS = 1.0
+
+
+async def passes() -> None:
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+class Flow:
+    """An admission on a hand clock, and the turns that it let in."""
+
+    def __init__(self, turns: int = 2, **settings: object) -> None:
+        self.clock = HandClock()
+        limit = LimitSettings(least_turns=1, first_turns=turns)
+        flow = FlowSettings(max_turns=turns, limit=limit, newcomer_share=0.0, **settings)  # type: ignore[arg-type]
+        self.admission = Admission(flow, self.clock, no_load)
+        self.turns = turns
+        self.began: list[str] = []
+        self.tasks: list[asyncio.Task[None]] = []
+        self.leave = asyncio.Event()
+
+    def claim(self, name: str = "a", **fields: object) -> Claim:
+        fields = {"tenant": name, "joined_at": self.clock.now(), **fields}
+        return Claim(**fields)  # type: ignore[arg-type]
+
+    async def turn(self, claim: Claim) -> None:
+        async with self.admission.grant(claim) as grant:
+            self.began.append(claim.tenant)
+            await self.leave.wait()
+            grant.answered(1, is_last=True)
+
+    def start(self, claim: Claim) -> "asyncio.Task[None]":
+        self.tasks.append(asyncio.create_task(self.turn(claim)))
+        return self.tasks[-1]
+
+    async def let_go(self) -> None:
+        """End those that run now."""
+        leave, self.leave = self.leave, asyncio.Event()
+        leave.set()
+        await passes()
+
+    async def learn(self) -> None:
+        """Let it see how long turns run."""
+        for _ in range(self.turns):
+            self.start(self.claim("seen"))
+        await passes()
+        self.clock.turn(ANSWER_SECONDS)
+        await self.let_go()
+        self.began.clear()
+
+    async def end(self) -> None:
+        for task in self.tasks:
+            task.cancel()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
+        assert (self.admission.held, self.admission.waiting) == (0, 0)
+
+
+async def test_what_cannot_start_before_its_deadline_is_refused_at_once() -> None:
+    """Expired work is never begun, and its caller need not wait to learn so (tensorflow/serving#1265)."""
+    flow = Flow()
+    await flow.learn()
+    for _ in range(2):
+        flow.start(flow.claim())
+    await passes()
+    near = flow.clock.now() + ANSWER_SECONDS / 4
+    with pytest.raises(TooLate) as refusal:
+        await flow.turn(flow.claim(deadline=near))
+    assert refusal.value.retry_after_seconds > 0
+    assert flow.admission.refused == {"deadline": 1}
+    assert flow.admission.waiting == 0
+    await flow.end()
+
+
+async def test_a_turn_whose_deadline_has_come_close_in_line_is_not_begun() -> None:
+    """It would die just after it got its permit, and its tokens with it."""
+    flow = Flow(turns=1, line=LineSettings(interactive_seconds=100.0))
+    flow.admission.limit.first_tokens.mean_seconds = 2.0
+    flow.start(flow.claim("running"))
+    await passes()
+    late = flow.start(flow.claim("late", deadline=3.0))
+    flow.start(flow.claim("next"))
+    await passes()
+    flow.clock.turn(2.0)
+    await flow.let_go()
+    assert flow.began == ["running", "next"]
+    assert isinstance(late.exception(), TooLate)
+    await flow.end()
+
+
+async def test_a_standing_line_is_short() -> None:
+    """A line that never empties makes everybody late; a burst may wait, a crowd is told to come back."""
+    flow = Flow(turns=1, line=LineSettings(interactive_seconds=60.0, standing_seconds=0.5, standing_after_seconds=1.0))
+    await flow.learn()
+    for _ in range(3):
+        flow.start(flow.claim())
+    await passes()
+    assert (flow.admission.held, flow.admission.waiting) == (1, 2)
+    flow.clock.turn(2.0)
+    with pytest.raises(TooMany, match=r"flow\.line\.interactive_seconds"):
+        await flow.turn(flow.claim())
+    with pytest.raises(TooMany):
+        flow.admission.knock(flow.claim())
+    await flow.end()
+
+
+async def test_the_refused_are_told_times_that_follow_each_other() -> None:
+    """They must not come back as one wave, nor sooner than they can be served."""
+    forecast = Forecast(max_retry_seconds=30.0, draw=lambda: 0.0)
+    forecast.ended(1.0, 10)
+    times = [forecast.retry_seconds(now=0.0, room_in_seconds=0.2, at_once=10) for _ in range(30)]
+    assert times == sorted(times)
+    assert len(set(times)) == len(times)
+    per_second = sum(1.0 <= time < 2.0 for time in times)
+    assert 10 <= per_second <= 15
+    assert all(forecast.retry_seconds(0.0, 0.2, 10) <= 30.0 for _ in range(10_000))
+
+
+async def test_one_tenant_cannot_fill_the_line() -> None:
+    """The place that is left is another tenant's (litellm#27381)."""
+    flow = Flow(turns=1, line=LineSettings(max_waiting=8, interactive_seconds=600.0))
+    for _ in range(10):
+        flow.start(flow.claim("many"))
+    await passes()
+    assert flow.admission.waiting == 4
+    flow.start(flow.claim("one"))
+    await passes()
+    assert flow.admission.waiting == 5
+    await flow.let_go()
+    assert flow.began[-1] == "one"
+    await flow.end()
+
+
+async def test_batch_turns_have_their_floor_and_leave_interactive_ones_theirs() -> None:
+    """Strict priority starves the low class (gateway-api-inference-extension#1861)."""
+    classes = ClassSettings(interactive_floor=0.25, batch_floor=0.25)
+    flow = Flow(turns=4, classes=classes, line=LineSettings(max_waiting=100, interactive_seconds=600.0))
+    for _ in range(6):
+        flow.start(flow.claim("batch", service_class=ServiceClass.BATCH))
+    await passes()
+    assert flow.began == ["batch"] * 3
+    for _ in range(12):
+        flow.start(flow.claim("urgent"))
+    await passes()
+    assert flow.began == ["batch"] * 3 + ["urgent"]
+    flow.began.clear()
+    await flow.let_go()
+    assert sorted(flow.began) == ["batch"] + ["urgent"] * 3
+    await flow.end()
+
+
+async def test_a_tenant_below_its_share_need_not_wait_for_the_others() -> None:
+    """A light tenant beside a heavy one is served as if it were nearly alone."""
+    clock = HandClock()
+    settings = FlowSettings(limit=LimitSettings(first_turns=8), newcomer_share=0.25)
+    admission = Admission(settings, clock, no_load)
+    async with AsyncExitStack() as held:
+        for _ in range(8):
+            await held.enter_async_context(admission.grant(Claim(tenant="heavy")))
+        waiting = asyncio.create_task(held.enter_async_context(admission.grant(Claim(tenant="heavy"))))
+        await passes()
+        assert admission.waiting == 1
+        await held.enter_async_context(admission.grant(Claim(tenant="light")))
+        assert admission.held == 9
+        waiting.cancel()
+        await asyncio.wait((waiting,))
+
+
+async def test_a_turn_that_lacks_tokens_is_not_overtaken_by_those_who_need_fewer() -> None:
+    """Else a turn with a long answer would wait for ever."""
+    flow = Flow(turns=10, line=LineSettings(interactive_seconds=600.0))
+    flow.admission.limit._tokens_ceiling().value = 100
+    flow.start(flow.claim("first", tokens=90))
+    await passes()
+    flow.start(flow.claim("long", tokens=60))
+    flow.start(flow.claim("short", tokens=20))
+    await passes()
+    assert flow.began == ["first"]
+    await flow.let_go()
+    assert flow.began == ["first", "long", "short"]
+    await flow.end()

@@ -84,6 +84,8 @@ def gateway_settings(given: argparse.Namespace, folder: Path) -> Settings:
         "policy.regorus.folder": str(unmetered_policy(usual.policy.regorus.folder, folder)),
         "flow.max_tenant_turns": usual.flow.max_turns,
         "flow.max_peer_turns": usual.flow.max_turns,
+        "flow.max_tenant_silent_calls": usual.flow.max_silent_calls,
+        "flow.max_peer_silent_calls": usual.flow.max_silent_calls,
     }
     for pair in given.set:
         key, _, value = pair.partition("=")

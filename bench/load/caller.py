@@ -38,11 +38,13 @@ class Caller:
         self._backoff_seconds = FIRST_BACKOFF_SECONDS
         self.calls = 0
         """Begun."""
+        self.is_leaving = False
+        """Set before it is cancelled, so that it opens no further call."""
 
     async def run(self, stagger_seconds: float) -> None:
         """Begin at a random moment of that time."""
         await asyncio.sleep(self._random.random() * stagger_seconds)
-        while True:
+        while not self.is_leaving:
             outcome = await self._call()
             self._outcomes.append(outcome)
             if pause := self._pause_seconds(outcome):

@@ -5,6 +5,7 @@ import gc
 import multiprocessing
 import os
 import time
+from collections.abc import Collection
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
@@ -22,6 +23,7 @@ READY_SECONDS = 60.0
 REPORT_SECONDS = 60.0
 """Thousands of calls are hung up, and their outcomes come through a pipe."""
 LOOK_SECONDS = 0.02
+CANCEL_SECONDS = 1.0
 _OPTIONS = (("grpc.use_local_subchannel_pool", 1),)
 
 
@@ -111,14 +113,26 @@ async def _call_until_told(pipe: Connection, load: Load) -> Report:
     stop = asyncio.create_task(_told(pipe))
     # A caller never ends by itself: one that does has met an error that is none of the call's.
     await asyncio.wait((stop, watch, *tasks), return_when=asyncio.FIRST_COMPLETED)
-    for task in (stop, watch, *tasks):
-        task.cancel()
-    ends = await asyncio.gather(*tasks, return_exceptions=True)
-    for end in ends:
-        if isinstance(end, Exception):
-            raise end
+    was_told = stop.done()
+    for caller in callers:
+        caller.is_leaving = True
+    await _end((stop, watch, *tasks))
+    for task in tasks:
+        if not task.cancelled() and (error := task.exception()):
+            raise error
+    if not was_told:
+        raise RuntimeError("a caller ended by itself")
     await asyncio.gather(*(channel.close() for channel in channels))
     return Report(sum(caller.calls for caller in callers), outcomes, lags)
+
+
+async def _end(tasks: Collection["asyncio.Task[None]"]) -> None:
+    """Cancel tasks until they have ended: grpc.aio swallows a cancel that meets the end of a call."""
+    open_tasks = set(tasks)
+    while open_tasks:
+        for task in open_tasks:
+            task.cancel()
+        _, open_tasks = await asyncio.wait(open_tasks, timeout=CANCEL_SECONDS)
 
 
 async def _watch(lags: list[float]) -> None:

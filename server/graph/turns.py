@@ -32,8 +32,10 @@ class RunnerTurns:
                 case steps.Finished():
                     ends.append(event)
 
+        service_class = ServiceClass.BATCH if turn.is_batch else ServiceClass.INTERACTIVE
         try:
-            await self._runner.converse(self._visit, _steps(turn), sink, turn_id=turn_id)
+            self._runner.knock(self._visit, service_class, None)
+            await self._runner.converse(self._visit, _steps(turn, service_class), sink, turn_id=turn_id)
         except TurnRefused as error:
             return Refused(error.verdict.decision_id, error.verdict.reasons)
         except Exception as error:
@@ -52,14 +54,14 @@ class RunnerTurns:
         )
 
 
-async def _steps(turn: TurnRequest) -> AsyncIterator[steps.Step]:
+async def _steps(turn: TurnRequest, service_class: ServiceClass) -> AsyncIterator[steps.Step]:
     yield steps.Setup(
         instructions=turn.instructions,
         purpose=turn.purpose,
         max_output_tokens=turn.max_output_tokens or 0,
         temperature=turn.temperature or 0.0,
         seed=turn.seed,
-        service_class=ServiceClass.BATCH if turn.is_batch else ServiceClass.INTERACTIVE,
+        service_class=service_class,
     )
     for text in turn.texts:
         yield steps.Chunk(Modality.TEXT, text.encode(), is_last=True)

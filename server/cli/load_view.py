@@ -21,7 +21,7 @@ SECONDS_SHOWN = 60
 _BARS = " ▁▂▃▄▅▆▇█"
 _REFRESH_PER_SECOND = 4
 _TITLE = """What each step brought. load: {}; tokens/s and good: of turns inside their deadline
-p50, p99: first token; gap: p99 between tokens; lag, CPU: this client's. Times in ms, CPU in cores
+p50, p99: first token; gap: p99 between tokens; CPU, lag: of this client. Times in ms
 "*": the run ended within the step; "!": this client was the limit"""
 _CURVES: Sequence[tuple[str, str, Callable[[Moment], float | None]]] = (
     ("offered", "turns/s", lambda moment: moment.offered),

@@ -7,7 +7,7 @@ from enum import Enum
 from headworks.server.load.gauges import signs_in
 from headworks.server.load.knee import GOOD_SHARE, Knee
 from headworks.server.load.moment import Moment
-from headworks.server.load.plan import knee_of, point_of
+from headworks.server.load.plan import knee_of
 from headworks.server.load.session import Run
 from headworks.server.load.settings import LoadSettings
 from headworks.server.load.step import Phase, StepResult
@@ -84,7 +84,7 @@ def findings_of(run: Run, settings: LoadSettings) -> Findings:
     return Findings(
         knee=knee,
         first_limit=first_limit(run.results),
-        past=tuple(_past(settings, result, knee) for result in run.results if not result.step.is_fresh) if knee else (),
+        past=tuple(_past(result, knee) for result in run.results if not result.step.is_fresh) if knee else (),
         recovery_seconds=recovery_seconds(run.moments),
         client_limited=tuple(sorted({result.step.level for result in run.results if result.is_client_limit})),
     )
@@ -130,15 +130,13 @@ def _met(result: StepResult) -> tuple[Met, str] | None:
     return Met.DEADLINE, next((why for state, why, _ in figures.reasons if state is State.LATE), "")
 
 
-def _past(settings: LoadSettings, result: StepResult, knee: Knee) -> Past:
+def _past(result: StepResult, knee: Knee) -> Past:
     figures = result.figures
-    is_back = result.step.phase is Phase.BACK
-    goodput = point_of(settings, result).goodput if is_back else figures.goodput
     return Past(
         phase=result.step.phase,
         level=result.step.level,
         factor=result.step.level / knee.level,
-        goodput_share=goodput / knee.goodput,
+        goodput_share=figures.goodput / knee.goodput,
         good_share=figures.good_share,
         refused_share=figures.share(State.REFUSED),
         late_share=figures.share(State.LATE),

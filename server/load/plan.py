@@ -1,8 +1,7 @@
 """Which step comes next, and when turns arrive within it. Pure."""
 
 import random
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
 from math import log, sqrt
 
 from headworks.server.load.knee import Knee, Point, find_knee, is_bent
@@ -29,7 +28,7 @@ def next_step(settings: LoadSettings, results: Sequence[StepResult]) -> Step | N
     if knee is None or not knee.is_reached:
         return None
     if not past and len(search) < settings.finer_steps:
-        level = _nearer(settings, knee, [point_of(settings, result) for result in (*ramp, *search)])
+        level = _nearer(settings, knee, [result.point for result in (*ramp, *search)])
         if level is not None:
             return Step(Phase.SEARCH, level)
     if len(past) < len(settings.past):
@@ -40,26 +39,27 @@ def next_step(settings: LoadSettings, results: Sequence[StepResult]) -> Step | N
 def knee_of(settings: LoadSettings, results: Sequence[StepResult]) -> Knee | None:
     """Return the knee of what was seen on the way up; a server that is coming back to it tells nothing of it."""
     seen = [result for result in results if result.is_whole and result.step.phase is not Phase.BACK]
-    return find_knee([point_of(settings, result) for result in seen], settings.arrivals)
+    return find_knee([result.point for result in seen], settings.arrivals)
 
 
-def point_of(settings: LoadSettings, result: StepResult) -> Point:
-    """Return a step's place on the curve, as if its turns had come at exactly its rate.
+def arrivals(rate: float, stretches: Iterable[float], chance: random.Random) -> Iterator[float]:
+    """Yield seconds since the start at which turns arrive: by chance, and in each stretch as many as the rate says.
 
-    A hundred turns that arrive by chance may as well be ninety, and that is no trait of the server.
+    Within a stretch that is a Poisson process whose count is known. A hundred turns that come quite freely may as well
+    be ninety, and the knee of such windows is where chance has it.
+
+    Args:
+        stretches: Lengths in seconds, one after the other; what is left of a turn goes on to the next one.
     """
-    point = result.point
-    if settings.arrivals is Arrivals.CLOSED or not point.offered:
-        return point
-    return replace(point, goodput=point.goodput * point.level * result.seconds / point.offered)
-
-
-def poisson(rate: float, chance: random.Random) -> Iterator[float]:
-    """Yield seconds since the start at which turns arrive, for ever: `rate` a second in the mean, each by itself."""
-    due = 0.0
-    while True:
-        due += chance.expovariate(rate)
-        yield due
+    start, owed = 0.0, 0.0
+    for length in stretches:
+        owed += rate * length
+        count, at = int(owed + 1e-9), 0.0
+        owed -= count
+        for left in range(count, 0, -1):
+            at += (length - at) * (1 - chance.random() ** (1 / left))  # the least of so many that lie evenly
+            yield start + at
+        start += length
 
 
 def _of(results: Sequence[StepResult], phase: Phase) -> list[StepResult]:

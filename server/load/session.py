@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
+from itertools import chain, repeat
 from typing import Any, Protocol
 
 from headworks.server.clock import Clock
@@ -13,7 +14,7 @@ from headworks.server.load.gauges import Gauges, Peaks
 from headworks.server.load.mix import Mix, Turn
 from headworks.server.load.moment import Moment, moment_of
 from headworks.server.load.notes import Notes, Second
-from headworks.server.load.plan import next_step, poisson
+from headworks.server.load.plan import arrivals, next_step
 from headworks.server.load.settings import Arrivals, LoadSettings
 from headworks.server.load.step import Step, StepResult
 from headworks.server.load.strain import StrainMeter
@@ -192,7 +193,8 @@ class Session:
         """
         clock, at_once = self._clock, 0
         chance = random.Random(f"{self._settings.seed} {rate}")  # noqa: S311  # a load, not a secret
-        for offset in poisson(rate, chance):
+        stretches = chain((self._settings.warm_up_seconds,), repeat(self._settings.window_seconds))
+        for offset in arrivals(rate, stretches, chance):
             wait = start + offset - clock.now()
             at_once = 0 if wait > 0 else at_once + 1
             if wait > 0 or at_once % _BREATH == 0:

@@ -8,7 +8,7 @@ class Arrivals(Enum):
     """Who decides when the next turn begins."""
 
     OPEN = "open"
-    """A clock does: turns arrive at a rate, by chance (Poisson), whatever became of the ones before."""
+    """A clock does: turns arrive at a rate, by chance, whatever became of the ones before."""
     CLOSED = "closed"
     """A number of callers do, each when its last turn has ended."""
 

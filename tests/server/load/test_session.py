@@ -172,13 +172,11 @@ def test_each_level_on_the_way_up_begins_on_an_idle_server() -> None:
     assert min(service.open_at_start[-2:]) > 0
 
 
-def test_the_same_load_comes_back_after_the_overload() -> None:
-    """By chance another window may have a fifth fewer turns, which would read as a server that did not recover."""
+def test_each_window_has_as_many_turns_as_its_rate_says() -> None:
+    """By chance another one may have a fifth fewer, which would read as a server that did not recover."""
     seen, _ = run(lambda: Service(places=10, longest_line=5))
-    back = seen.results[-1]
-    knee = next(result for result in seen.results if result.step.level == back.step.level)
-    assert back.step.phase is Phase.BACK
-    assert back.figures.offered == knee.figures.offered
+    for result in seen.results:
+        assert abs(result.figures.offered - result.step.level * SHORT.window_seconds) <= 1
 
 
 def test_latency_counts_from_when_a_turn_was_due() -> None:

@@ -45,6 +45,8 @@ class RunningGateway:
     """Where it serves HTTP, as host:port."""
     log: Path
     seconds_to_serving: float
+    signals: list[int]
+    """Those that came to end us; where one comes while an object is let go of, Python drops the exception it raised."""
 
     def wait(self) -> None:
         """Wait for Ctrl-C, then return.
@@ -53,7 +55,10 @@ class RunningGateway:
             Mistake: the gateway ended by itself; the sentence holds its last line.
         """
         try:
-            self.process.wait()
+            while self.process.poll() is None:
+                if self.signals:
+                    raise SystemExit(128 + self.signals[0])  # as shells count
+                time.sleep(_POLL_SECONDS)
         except KeyboardInterrupt:
             return
         raise Mistake(f"The gateway ended by itself: {_last_word(self.log)}; its log: {self.log}", FAILED)
@@ -83,11 +88,11 @@ def running_gateway(config: Path | None, *, is_quiet: bool = False) -> Iterator[
         process = subprocess.Popen(  # noqa: S603  # ours
             command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, process_group=0
         )
-    with _signals_end_us():
+    with _signals_end_us() as signals:
         try:
             with console.status("models, policy, engine") if is_screen(console) else nullcontext():
                 target, http = _wait_serving(process, started, log, console)
-            yield RunningGateway(process, target, http, log, time.monotonic() - started)
+            yield RunningGateway(process, target, http, log, time.monotonic() - started, signals)
         except KeyboardInterrupt:
             _cut(process)
             raise
@@ -96,10 +101,15 @@ def running_gateway(config: Path | None, *, is_quiet: bool = False) -> Iterator[
 
 
 @contextmanager
-def _signals_end_us() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP raise SystemExit, so that the gateway is stopped; what `nohup` ignores stays ignored."""
+def _signals_end_us() -> Iterator[list[int]]:
+    """Let SIGTERM and SIGHUP raise SystemExit, so that the gateway is stopped; what `nohup` ignores stays ignored.
+
+    Yields the signals that came.
+    """
+    came: list[int] = []
 
     def leave(number: int, _: FrameType | None) -> None:
+        came.append(number)
         raise SystemExit(128 + number)  # as shells count
 
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
@@ -107,7 +117,7 @@ def _signals_end_us() -> Iterator[None]:
     for number in before:
         signal.signal(number, leave)
     try:
-        yield
+        yield came
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -120,6 +120,7 @@ class Admission:
     def look(self) -> None:
         """Adapt the limits once."""
         self._forecast.look(self._clock.now())
+        self.pace.is_sparing = self._line.is_standing(self._clock.now())
         is_alarmed = any(self.watch.is_alarmed(signal) for signal in (Signal.GAPS, Signal.CACHE_SWING))
         turns, needed = self._running.most_since(), self._forecast.needed_turns
         self.limit.look(turns, self._running.tokens, needed, is_alarmed=is_alarmed)

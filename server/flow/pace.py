@@ -13,20 +13,22 @@ class Pace:
     def __init__(self, settings: PaceSettings, clock: Clock) -> None:
         self.lag_seconds = 0.0
         """How late the event loop is, smoothed."""
-        self.wait_seconds = 0.0
-        """How long a stream waits after a message; 0 while the process is not behind."""
+        self.is_sparing = False
+        """Turns wait in a line that stands, so that work is spared whatever the lag is."""
         self._settings = settings
         self._clock = clock
-        self._most = 0.0
+
+    @property
+    def wait_seconds(self) -> float:
+        """How long a stream waits after a message; 0 while the process is not behind."""
+        settings = self._settings
+        behind = max(0.0, self.lag_seconds - settings.free_lag_seconds)
+        return settings.max_wait_seconds if self.is_sparing else min(settings.max_wait_seconds, settings.gain * behind)
 
     def looked(self, lag_seconds: float) -> None:
         """Take how late one look was."""
-        settings = self._settings
-        self._most = max(self._most, lag_seconds)
         weight = _RISE if lag_seconds > self.lag_seconds else _FALL
         self.lag_seconds += weight * (lag_seconds - self.lag_seconds)
-        behind = max(0.0, self.lag_seconds - settings.free_lag_seconds)
-        self.wait_seconds = min(settings.max_wait_seconds, settings.gain * behind)
 
     async def run(self) -> None:
         """Look until cancelled."""

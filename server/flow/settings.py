@@ -55,7 +55,7 @@ class PaceSettings:
     """When the tokens of a stream are joined to fewer messages.
 
     One message a token is the rule. When this process is late with its work, each stream waits a moment after a
-    message, and all tokens of that moment share the next one.
+    message, and all tokens of that moment share the next one; while turns wait in a line that stands, it waits longest.
     """
 
     look_seconds: float = 0.01

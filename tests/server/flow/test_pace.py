@@ -16,3 +16,10 @@ def test_a_process_that_is_late_lets_tokens_share_messages_and_stops_when_it_is_
     for _ in range(500):
         pace.looked(0.0)
     assert pace.wait_seconds == 0.0
+
+
+def test_while_a_line_stands_tokens_share_messages_whatever_the_lag() -> None:
+    """Work that is spared serves those who wait."""
+    pace = Pace(PaceSettings(), HandClock())
+    pace.is_sparing = True
+    assert pace.wait_seconds == PaceSettings().max_wait_seconds

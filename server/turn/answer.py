@@ -69,8 +69,6 @@ class Answer:
                 self._finish = piece.finish
                 self._pending.extend(piece.token_ids)
                 self._changed.set()
-                if (wait := self._grant.message_wait_seconds) and piece.finish is None:
-                    await self._clock.sleep(wait)
         if self._finish is None:
             raise EngineBroken("the engine ended the answer without a reason")
 
@@ -85,6 +83,8 @@ class Answer:
                 self._record.message_sent()
             if finish is not None:
                 return finish
+            if wait := self._grant.message_wait_seconds:
+                await self._clock.sleep(wait)
 
     async def _wait_changed(self) -> None:
         if not self._changed.is_set():

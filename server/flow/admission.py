@@ -178,9 +178,7 @@ class Admission:
             self._count(error)
             raise
         except TimeoutError as error:
-            refusal = self._waited(missing)
-            self._count(refusal)
-            raise refusal from error
+            raise self._waited(missing) from error
 
     def _check(self, claim: Claim, coming: int, *, is_free: bool) -> None:
         """Refuse a turn that may not join the line, unless it need not wait.
@@ -195,7 +193,10 @@ class Admission:
             return
         if (error := self._hindrance(claim, coming)) is not None:
             self._count(error)
-            raise error
+            try:
+                raise error
+            finally:
+                del error  # else this frame and the error hold each other until the collector stops the event loop
 
     def _missing(self, claim: Claim) -> tuple[str, int] | None:
         """Name the limit that a turn has to wait for, and its value; None when it may run."""
@@ -248,12 +249,16 @@ class Admission:
 
     def _waited(self, missing: tuple[str, int] | None) -> TooMany:
         name, allowed = missing or ("flow.limit", self.limit.turns)
-        return TooMany(name, allowed, self._retry_seconds(self._forecast.wait_seconds(self.waiting, self.limit.turns)))
+        wait = self._forecast.wait_seconds(self.waiting, self.limit.turns)
+        refusal = TooMany(name, allowed, self._retry_seconds(wait))
+        self._count(refusal)
+        return refusal
 
     def _retry_seconds(self, room_in_seconds: float) -> float:
         return self._forecast.retry_seconds(self._clock.now(), room_in_seconds, self.limit.turns)
 
     def _count(self, error: FlowError) -> None:
+        self._line.refused(self._clock.now())
         self.refused[error.limit if isinstance(error, TooMany) else "deadline"] += 1
 
     def _give(self, claim: Claim) -> None:

@@ -7,7 +7,7 @@ _WEIGHT = 0.05
 """Of one ended turn in the mean."""
 _RATE_SECONDS = 1.0
 """The time over which turns are counted for the rate."""
-_FADE = 0.99
+_FADE = 0.97
 """What is left of the best rate, and of how far the best run was under the mean one, after that time."""
 _NEEDED = 0.8
 """Of the turns at once that Little's law gives: the rate was counted over times in which more of them ran."""
@@ -31,7 +31,7 @@ class Forecast:
         """From permit to end; 0 until one has ended, so that nothing is refused out of ignorance."""
         self.answer_tokens = 0.0
         self._has_seen = False
-        self._best_run_seconds = self.run_seconds
+        self._best_run_seconds = 0.0
         self._best_rate = 0.0
         self._ended = 0
         self._counted_at = 0.0
@@ -44,6 +44,7 @@ class Forecast:
         self._ended += 1
         if not self._has_seen:
             self._has_seen, self.run_seconds, self.answer_tokens = True, run_seconds, answer_tokens
+            self._best_run_seconds = run_seconds
         self.run_seconds += _WEIGHT * (run_seconds - self.run_seconds)
         self.answer_tokens += _WEIGHT * (answer_tokens - self.answer_tokens)
 
@@ -81,5 +82,13 @@ class Forecast:
         """
         latest = now + self._max_retry_seconds
         first = min(max(self._next_return, now + room_in_seconds), latest)
-        self._next_return = first + self.run_seconds / max(1, at_once) / _RETURNING
+        self._next_return = first + self._turn_seconds(at_once) / _RETURNING
         return max(_LEAST_RETRY_SECONDS, (first - now) * (1 - _SPREAD * self._draw()))
+
+    def _turn_seconds(self, at_once: int) -> float:
+        """Return the time between the ends of two turns, by the best rate of late or by what runs, if that is better.
+
+        A burst makes turns long and the limit small for a moment; who comes with it is not told to wait for longer.
+        """
+        by_limit = self.run_seconds / max(1, at_once)
+        return min(by_limit, 1 / self._best_rate) if self._best_rate else by_limit

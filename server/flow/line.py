@@ -10,7 +10,7 @@ from headworks.server.flow.service_class import ServiceClass
 from headworks.server.flow.settings import ClassSettings, LineSettings
 
 _CALM_SECONDS = 2.0
-"""How long no line may stand before a burst is let in again; otherwise each burst would be followed by the next."""
+"""How long nobody may wait or be refused before a burst is let in again; else each would be followed by the next."""
 
 
 class Line:
@@ -64,11 +64,16 @@ class Line:
         return settings.standing_seconds if self.is_standing(now) else settings.interactive_seconds
 
     def is_standing(self, now: float) -> bool:
-        """Return whether interactive turns have waited without a break for a while, or did so just now."""
+        """Return whether interactive turns have waited, or have been refused, without a break until just now."""
         kind = ServiceClass.INTERACTIVE
         if len(self._orders[kind]) and now - self._begun_at[kind] > self._settings.standing_after_seconds:
             self._stands_until = now + _CALM_SECONDS
         return now < self._stands_until
+
+    def refused(self, now: float) -> None:
+        """Let a line that stands go on standing: whoever is refused would wait in it."""
+        if self.is_standing(now):
+            self._stands_until = now + _CALM_SECONDS
 
     def bound_met(self, claim: Claim) -> tuple[str, int] | None:
         """Name the bound that keeps a claim from joining, and its value; None when there is room."""

@@ -33,7 +33,7 @@ class LimitSettings:
     allows."""
     max_stretch: float = 2.0
     """Times the engine's own best gap, or first token, so that a model that is slow by itself makes no pressure."""
-    max_loop_lag_seconds: float = 0.025
+    max_loop_lag_seconds: float = 0.015
     """Pressure: this process is so late with its own work; its CPU is used up."""
     max_engine_waiting: int = 4
     """Pressure: more turns wait inside the engine, where they can neither be ordered nor dropped."""

@@ -10,7 +10,7 @@ import grpc
 from headworks.policy.identity.caller import Identifier
 from headworks.server.client.contract import TURN_ID_KEY
 from headworks.server.clock import Clock
-from headworks.server.rpc.call import Context, check_metadata, fail, visit_of
+from headworks.server.rpc.call import Context, check_metadata, end, visit_of
 from headworks.server.rpc.reading import UNREADABLE, readable, refusing
 from headworks.server.rpc.settings import RpcSettings
 from headworks.server.turn.runner import new_turn_id
@@ -86,7 +86,8 @@ class TurnInterceptor(grpc.aio.ServerInterceptor):
                 raise
             except Exception as error:  # noqa: BLE001  # the border: whatever comes is given a status
                 await _linger(context, self._settings.linger_seconds, self._clock)
-                await fail(context, error, turn_id)
+                end(context, error, turn_id)
+                return None
 
         return run
 

@@ -31,7 +31,7 @@ class RpcSettings:
     max_metadata_bytes: int = 16_384
     """Of a call's metadata, counted as HTTP/2 does: names, values and 32 bytes for each pair. Enough for any token, and
     as much as HTTP takes. Over twice as much gRPC itself refuses, without saying which setting."""
-    max_accepts: int = 32
+    max_accepts: int = 128
     """Calls of one method that are taken up at once from gRPC's core, where no limit of ours sees them."""
     max_connections: int = 2_048
     """Open connections of all peers together, from the moment they are accepted; one more is closed before its

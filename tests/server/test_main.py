@@ -17,6 +17,7 @@ async def frozen_gateway(store: ModelStore) -> AsyncIterator[None]:
     """Run one, with the timing model, until it has left its start-up out of collections; undo that in the end."""
     overrides = {"models.store": store.root, "engine.kind": "simulated", "rpc.port": 0, "http.port": 0}
     gateway = Gateway(load(overrides=overrides | {"drain.grace_seconds": 0}, environment={}))
+    thresholds = gc.get_threshold()
     running = asyncio.create_task(gateway.run())
     try:
         async with asyncio.timeout(120):
@@ -27,6 +28,7 @@ async def frozen_gateway(store: ModelStore) -> AsyncIterator[None]:
         gateway.stop()
         await running
         gc.unfreeze()
+        gc.set_threshold(*thresholds)
 
 
 @pytest.mark.models

@@ -8,7 +8,10 @@ import pytest
 from headworks.server.flow.admission import Admission
 from headworks.server.flow.claim import Claim
 from headworks.server.flow.errors import TooLate, TooMany
+from headworks.server.flow.fairness.orders import order_of
+from headworks.server.flow.fairness.settings import FairnessSettings
 from headworks.server.flow.forecast import Forecast
+from headworks.server.flow.line import Line
 from headworks.server.flow.service_class import ServiceClass
 from headworks.server.flow.settings import ClassSettings, FlowSettings, LimitSettings, LineSettings
 from tests.fakes.clocks import HandClock
@@ -117,6 +120,45 @@ async def test_a_standing_line_is_short() -> None:
     with pytest.raises(TooMany):
         flow.admission.knock(flow.claim())
     await flow.end()
+
+
+async def test_a_line_goes_on_standing_while_callers_are_refused() -> None:
+    """Else the next burst is let in as soon as the line was short, and everybody is late again."""
+    orders = {kind: order_of(FairnessSettings()) for kind in ServiceClass}
+    line = Line(orders, LineSettings(standing_after_seconds=1.0), ClassSettings())
+    claim = Claim(tenant="a", joined_at=0.0)
+    line.join(claim)
+    assert line.is_standing(1.5)
+    line.leave(claim)
+    for now in (3.0, 4.5, 6.0):
+        assert line.is_standing(now)
+        line.refused(now)
+    assert not line.is_standing(8.5)
+    line.refused(8.5)
+    assert not line.is_standing(8.5)
+
+
+def test_a_burst_that_makes_turns_long_makes_nobody_wait_for_longer() -> None:
+    """The times follow each other as fast as turns were served before it; the load may be gone in a moment."""
+    forecast = Forecast(max_retry_seconds=30.0, draw=lambda: 0.0)
+    forecast.look(0.0)
+    for _ in range(100):
+        forecast.ended(0.1, 10)
+    forecast.look(1.0)
+    for _ in range(100):
+        forecast.ended(2.0, 10)
+    times = [forecast.retry_seconds(now=2.0, room_in_seconds=0.0, at_once=1) for _ in range(150)]
+    assert times[-1] == pytest.approx(1.0, abs=0.05)
+
+
+def test_the_turns_that_are_needed_are_the_best_rate_times_the_best_run() -> None:
+    """By Little's law; a process that refusals make late is not helped by fewer turns than that."""
+    forecast = Forecast(max_retry_seconds=30.0)
+    forecast.look(0.0)
+    for _ in range(100):
+        forecast.ended(0.2, 10)
+    forecast.look(1.0)
+    assert 10 <= forecast.needed_turns <= 20
 
 
 async def test_the_refused_are_told_times_that_follow_each_other() -> None:

@@ -89,7 +89,7 @@ async def test_hundreds_cancelled_in_line_and_running_make_room_at_once() -> Non
 
 async def test_a_connection_that_goes_takes_hundreds_of_turns_with_it() -> None:
     """Packets vanish, nobody says goodbye: the keepalive frees the engine, and others go on (grpc/grpc#11157)."""
-    rpc = RpcSettings(port=0, max_connection_streams=500, keepalive_seconds=0.3, keepalive_timeout_seconds=0.3)
+    rpc = RpcSettings(port=0, max_connection_streams=500, keepalive_seconds=1.0, keepalive_timeout_seconds=2.0)
     async with watched(flow=CROWD, rpc=rpc) as server, Relay(server.server.port).listening() as relay:
         server.engine.may_talk.clear()
         async with relay.channel() as channel:
@@ -129,7 +129,7 @@ async def test_open_sockets_do_not_grow_with_a_thousand_time_outs() -> None:
 async def test_a_dead_part_holds_hundreds_no_longer_than_their_limit(kind: str) -> None:
     """A judge or an engine that is silent for all of them blocks nobody for good (production-stack#749)."""
     judge = SilentJudge() if kind == "judge" else None
-    settings = TurnSettings(max_seconds=0.5)
+    settings = TurnSettings(max_seconds=4.0)
     async with watched(None, judge, rpc=WIDE, flow=ROOM, settings=settings) as server:
         server.engine.may_talk.clear()
         failures = await asyncio.gather(*(failure_of(server.stub.Converse(iter(turn("Hi.")))) for _ in range(200)))

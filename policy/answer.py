@@ -23,7 +23,7 @@ ZEROS = {name: f"{name.upper()}_IS_ZERO" for name in CEILINGS} | {"modalities": 
 
 _REASON = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
 _ANSWER_KEYS = frozenset({"allow", "reasons", "obligations"})
-_OBLIGATION_KEYS = frozenset({*ZEROS, "weight", "per_subject"})
+_OBLIGATION_KEYS = frozenset({*ZEROS, "weight", "per_subject", "max_bytes"})
 
 
 class OddAnswer(ValueError):
@@ -114,6 +114,7 @@ def _obligations(value: object, *, is_allow: bool) -> Obligations:
         weight=_weight(fields.get("weight")),
         per_subject=_per_subject(fields.get("per_subject")),
         modalities=_modalities(fields.get("modalities", [])),
+        max_bytes=_max_bytes(fields.get("max_bytes")),
     )
 
 
@@ -146,6 +147,15 @@ def _modalities(value: object) -> tuple[str, ...]:
     if len(known) != len(names):
         raise OddAnswer("modalities: not a list of distinct known ones")
     return known
+
+
+def _max_bytes(value: object) -> tuple[tuple[str, int], ...]:
+    """Return the ceilings by modality; a modality of 0 is one of which nothing may come."""
+    if value is None:
+        return ()
+    fields = _fields(value, "max_bytes", frozenset(MODALITIES))
+    ceilings = ((name, _ceiling(fields, name)) for name in sorted(fields))
+    return tuple((name, ceiling) for name, ceiling in ceilings if ceiling is not None)
 
 
 def _list(value: object, place: str) -> list[Any]:

@@ -1,4 +1,4 @@
-"""The judge in this process: regorus compiles the policy and evaluates it.
+"""The judge in this process: regorus compiles the policy and evaluates it, and verdicts are remembered while they hold.
 
 An evaluation takes 150 to 200 microseconds and holds the interpreter lock, so it runs on the thread that asks: another
 thread would add a hand-over and free nothing. An engine may be used and let go only on the thread that made it. The
@@ -8,7 +8,7 @@ judge therefore keeps one engine, for the thread that asked first, and makes one
 import json
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import regorus  # type: ignore[import-untyped]
 
@@ -16,9 +16,11 @@ from headworks.policy.answer import OddAnswer, parse_json, verdict_from
 from headworks.policy.bundles.active import ActivePolicy, PolicyInForce
 from headworks.policy.decision import new_decision_id
 from headworks.policy.errors import JudgeUnavailable, NoVerdict, PolicyBroken
+from headworks.policy.memory import VerdictMemory
 from headworks.policy.probe import probe_question
 from headworks.policy.question import Question
-from headworks.policy.question_input import encode_question
+from headworks.policy.question_input import ReadParts, encode_question
+from headworks.policy.reads import reads_of
 from headworks.policy.settings import RegorusSettings
 from headworks.policy.verdict import Verdict
 
@@ -31,10 +33,12 @@ _PROBES = 5
 
 @dataclass(frozen=True, slots=True)
 class _Compiled:
-    """An engine, the policy that is in it, and the only thread that may use it."""
+    """An engine, the policy that is in it, what was decided with it, and the only thread that may use it."""
 
     engine: regorus.Engine
     policy: PolicyInForce
+    parts: ReadParts
+    memory: VerdictMemory
     thread: int
 
 
@@ -73,7 +77,7 @@ class RegorusJudge:
 
     def _timed_probe(self) -> float:
         started = time.perf_counter()
-        self._decide(probe_question())
+        self._evaluate(self._compile(), probe_question(), new_decision_id())
         return (time.perf_counter() - started) * 1000
 
     def _decide(self, question: Question) -> Verdict:
@@ -81,23 +85,35 @@ class RegorusJudge:
         if self._is_closed:
             raise JudgeUnavailable(NoVerdict.DOWN, decision_id)
         try:
-            text = encode_question(question, self._settings.max_question_bytes)
-            answer, revision = self._evaluate(text)
+            compiled = self._compile()
+        except PolicyBroken as broken:
+            raise JudgeUnavailable(NoVerdict.DOWN, decision_id) from broken
+        try:
+            if (known := compiled.memory.find(question)) is not None:
+                return replace(known, decision_id=decision_id)
+            verdict = self._evaluate(compiled, question, decision_id)
+            compiled.memory.keep(question, verdict)
+            return verdict
+        finally:
+            del compiled  # here, and in each frame below, not wherever a traceback is let go
+
+    def _evaluate(self, compiled: _Compiled, question: Question, decision_id: str) -> Verdict:
+        try:
+            text = encode_question(question, self._settings.max_question_bytes, compiled.parts)
+            answer = self._answer(compiled, text)
             if answer == _UNDEFINED:
                 raise JudgeUnavailable(NoVerdict.UNDEFINED, decision_id)
             document = parse_json(answer, self._settings.max_answer_bytes)
-        except PolicyBroken as broken:
-            raise JudgeUnavailable(NoVerdict.DOWN, decision_id) from broken
+            revision = compiled.policy.revision
         except (OddAnswer, ValueError) as odd:
             raise JudgeUnavailable(NoVerdict.ODD, decision_id) from odd
+        finally:
+            del compiled
         return verdict_from(document, judge=NAME, decision_id=decision_id, revision=revision)
 
-    def _evaluate(self, question: str) -> tuple[str, str]:
-        """Return the answer as JSON, and the revision that gave it."""
-        compiled = self._compile()
-        revision = compiled.policy.revision
+    def _answer(self, compiled: _Compiled, text: str) -> str:
         try:
-            compiled.engine.set_input_json(question)
+            compiled.engine.set_input_json(text)
             answer: str = compiled.engine.eval_rule_as_json(self._settings.rule)
         except BaseException as fault:
             if _is_panic(fault):
@@ -106,8 +122,8 @@ class RegorusJudge:
                 raise
             raise OddAnswer("the policy failed on this question, or its engine panicked") from fault
         finally:
-            del compiled  # here, not wherever a traceback is let go
-        return answer, revision
+            del compiled
+        return answer
 
     def _compile(self) -> _Compiled:
         """Return the engine of this thread, made at the first call.
@@ -134,6 +150,7 @@ class RegorusJudge:
             for path, text in modules:
                 engine.add_policy(path, text)
             engine.add_data_json(data)
+            reads = reads_of(engine.get_ast_as_json())
             engine.set_input_json(probe)
             engine.eval_rule_as_json(self._settings.rule)
         except BaseException as fault:
@@ -143,7 +160,8 @@ class RegorusJudge:
             raise PolicyBroken(
                 f"the policy does not compile, or fails on a question about nobody: {_first_part(fault)}"
             ) from fault
-        return _Compiled(engine, policy, thread)
+        memory = VerdictMemory(reads, self._settings.max_remembered)
+        return _Compiled(engine, policy, ReadParts(reads), memory, thread)
 
     def _forget(self) -> None:
         kept = self._kept

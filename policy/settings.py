@@ -19,9 +19,16 @@ class RegorusSettings:
     """Bytes of one question: sixteen times the largest seen, so a longer one holds what policy must not see."""
     max_answer_bytes: int = 65536
     """Characters of one answer as JSON; with three keys and a few reasons it takes some hundreds."""
+    max_remembered: int = 10_000
+    """Verdicts that are remembered, some kilobytes each: one holds for all questions that are equal in what the policy
+    reads. 0 asks each time."""
     max_decision_milliseconds: float = 5.0
     """At start, the fastest of five decisions must take no longer, because an evaluation blocks the event loop. The
     default policy takes about 0.2 ms."""
+
+    def __post_init__(self) -> None:
+        if self.max_remembered < 0:
+            raise ValueError("max_remembered must be at least 0")
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,8 @@ class Obligations:
     """Whether each subject of the tenant has the rates and the turns at once for itself."""
     modalities: tuple[str, ...] = ()
     """The kinds of input that the turn may carry, from `facts.MODALITIES`; none unless they are named."""
+    max_bytes: tuple[tuple[str, int], ...] = ()
+    """(modality, the most bytes of it in one turn), sorted by modality; one that is not named has no such ceiling."""
 
 
 @dataclass(frozen=True, slots=True)

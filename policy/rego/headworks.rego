@@ -4,6 +4,10 @@
 # A requirement does not hold when what it looks at is missing, unknown or of the wrong type; so a hole in the data
 # or in the input refuses, and never allows.
 #
+# What counts up while a turn runs, bytes and tokens, is no input of these rules: they state ceilings, which the gateway
+# holds the turn to. So one verdict stays true for a caller's whole turn and for the next one, and the gateway remembers
+# it. A policy that reads the counts is asked each time they change.
+#
 # Tenants, roles and their ceilings are data (data.json). Change the data first, and the rules only where that is not
 # enough. A ceiling of 0, and an empty list of modalities, mean never: the gateway refuses such a turn for good
 # ("TURNS_PER_MINUTE_IS_ZERO"), and does not tell its caller to try again.
@@ -34,8 +38,6 @@ refusal_codes := {
 	"role": "ROLE_UNKNOWN",
 	"model": "MODEL_NOT_ALLOWED",
 	"modality": "MODALITY_NOT_ALLOWED",
-	"size": "INPUT_TOO_LARGE",
-	"tokens": "TOO_MANY_TOKENS",
 	"trust": "TRUST_TOO_LOW",
 	"ceilings": "CEILING_UNKNOWN",
 }
@@ -76,16 +78,6 @@ held contains "modality" if {
 		modality in allowed_modalities
 	}
 }
-
-# A modality without a ceiling of bytes may not be sent at all.
-held contains "size" if {
-	is_object(input.input.bytes)
-	every modality, size in input.input.bytes {
-		within(size, tenant.max_bytes[modality])
-	}
-}
-
-held contains "tokens" if within(input.input.tokens, tenant.max_input_tokens)
 
 held contains "trust" if within(tenant.min_trust[input.stage], input.trust.score)
 
@@ -134,10 +126,12 @@ granted_output_tokens := max({0} | {ceiling |
 	is_number(ceiling)
 })
 
+# A modality without a ceiling of bytes may not be sent at all.
 allowed_modalities := {modality |
 	some grant in grants
 	some modality in grant.modalities
 	modality in tenant.modalities
+	is_number(tenant.max_bytes[modality])
 }
 
 obligations := object.union_n([
@@ -148,6 +142,7 @@ obligations := object.union_n([
 		"turns_per_minute": tenant.turns_per_minute,
 		"tokens_per_minute": tenant.tokens_per_minute,
 		"modalities": allowed_modalities,
+		"max_bytes": {modality: tenant.max_bytes[modality] | some modality in allowed_modalities},
 		"per_subject": per_subject,
 	},
 	tightened,

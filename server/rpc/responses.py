@@ -159,6 +159,10 @@ def _obligations(obligations: Obligations) -> pb.Obligations:
         max_concurrent_turns=obligations.max_concurrent_turns,
         weight=obligations.weight if obligations.weight != 1.0 else None,
         per_subject=obligations.per_subject,
+        max_bytes=[
+            pb.SizeCeiling(modality=_MODALITIES[Modality(name)], bytes=ceiling)
+            for name, ceiling in obligations.max_bytes
+        ],
     )
 
 

@@ -111,6 +111,7 @@ class TurnInput:
             if self._parts > self._settings.max_parts:
                 raise TooLarge("turn.input.max_parts", self._settings.max_parts, self._parts)
         self._record.received(chunk)
+        self._prompt.check_size(chunk.modality, self._record.bytes_by_modality[chunk.modality])
         await lane.put(chunk)
 
 

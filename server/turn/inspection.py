@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from headworks.intake.errors import TooLarge
 from headworks.intake.finding import Finding, Seen, best_labels
 from headworks.intake.span import Modality
 from headworks.policy.errors import JudgeUnavailable
@@ -66,6 +67,16 @@ class Inspection:
         refusal = refused_by_gateway(self.latest.verdict, "MODALITY_NOT_ALLOWED")
         self._record.judged(Stage.INPUT, Judgement(refusal, self.latest.trust), 0.0)
         raise TurnRefused(refusal)
+
+    def check_size(self, modality: Modality, size: int) -> None:
+        """Hold the turn to the bytes of one kind of input that the last allow names.
+
+        Raises:
+            TooLarge: more came.
+        """
+        for name, ceiling in self.obligations.max_bytes:
+            if name == modality.value and size > ceiling:
+                raise TooLarge("obligations.max_bytes", ceiling, size)
 
     async def admit(self, finding: Finding, sizes: Mapping[Modality, int], tokens: int) -> Judgement:
         """May what is now known about the input go to the model?

@@ -45,6 +45,14 @@ class TurnPrompt:
         """
         self._inspection.check_modality(modality)
 
+    def check_size(self, modality: Modality, size: int) -> None:
+        """Hold the turn to the bytes of one kind of input that policy allows, before the last of them are kept.
+
+        Raises:
+            TooLarge: so many are too many.
+        """
+        self._inspection.check_size(modality, size)
+
     async def take(self, finding: Finding) -> None:
         """Tell the caller of a finding, ask policy, and feed its spans. Callers that come together wait in line.
 

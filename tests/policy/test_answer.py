@@ -67,6 +67,14 @@ def test_a_weight_is_one_unless_it_is_written(written: dict[str, object], weight
     assert verdict.obligations.weight == weight
 
 
+def test_bytes_have_a_ceiling_by_modality() -> None:
+    """One that is null has none; of one that is zero nothing may come, and other kinds still may."""
+    ceilings = {"voice": 7, "text": 0, "image": None}
+    verdict = read({**ALLOW, "obligations": {"modalities": ["text", "voice"], "max_bytes": ceilings}})
+    assert verdict.allow
+    assert verdict.obligations.max_bytes == (("text", 0), ("voice", 7))
+
+
 def test_a_refusal_with_a_zero_keeps_its_own_reasons() -> None:
     """Policy said why; what it would have obliged us to is of no matter then."""
     verdict = read({**REFUSE, "obligations": {"turns_per_minute": 0, "modalities": ["text"]}})
@@ -94,6 +102,9 @@ ODD: list[tuple[str, Any]] = [
     ("an allow that names no modalities", {**ALLOW, "obligations": {}}),
     ("an unknown obligation", {**ALLOW, "obligations": {"modalities": [], "watermark": True}}),
     ("an unknown modality", {**ALLOW, "obligations": {"modalities": ["smell"]}}),
+    ("bytes of an unknown modality", {**ALLOW, "obligations": {"modalities": [], "max_bytes": {"smell": 1}}}),
+    ("bytes that are no object", {**ALLOW, "obligations": {"modalities": [], "max_bytes": 5}}),
+    ("bytes that are not whole", {**ALLOW, "obligations": {"modalities": [], "max_bytes": {"text": 0.5}}}),
     ("a modality twice", {**ALLOW, "obligations": {"modalities": ["text", "text"]}}),
     ("a ceiling of zero that is not whole", {**ALLOW, "obligations": {"modalities": [], "max_input_tokens": 0.0}}),
     ("a ceiling that is false", {**ALLOW, "obligations": {"modalities": [], "max_input_tokens": False}}),

@@ -77,6 +77,7 @@ async def test_obligations_are_the_narrower_of_tenant_and_role(judge: RegorusJud
         turns_per_minute=60,
         tokens_per_minute=10000,
         modalities=("table", "text"),
+        max_bytes=(("table", 1000), ("text", 1000)),
     )
     reader = (await judge.judge(question(roles=["reader"]))).obligations
     assert (reader.max_output_tokens, reader.modalities) == (512, ("text",))
@@ -95,6 +96,7 @@ STEPPED = Obligations(
     weight=2.5,
     per_subject=True,
     modalities=("text",),
+    max_bytes=(("text", 1000),),
 )
 BELOW_07 = replace(STEPPED, max_output_tokens=600, max_concurrent_turns=2)
 BELOW_04 = replace(BELOW_07, max_output_tokens=100, tokens_per_day=5000, turns_per_minute=3)

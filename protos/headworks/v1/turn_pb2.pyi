@@ -862,6 +862,7 @@ class Obligations(_message.Message):
     MAX_CONCURRENT_TURNS_FIELD_NUMBER: _builtins.int
     WEIGHT_FIELD_NUMBER: _builtins.int
     PER_SUBJECT_FIELD_NUMBER: _builtins.int
+    MAX_BYTES_FIELD_NUMBER: _builtins.int
     max_input_tokens: _builtins.int
     """Most prompt tokens."""
     max_output_tokens: _builtins.int
@@ -890,6 +891,10 @@ class Obligations(_message.Message):
     def modalities(self) -> _containers.RepeatedScalarFieldContainer[Global___Modality.ValueType]:
         """Kinds of input that the turn may carry."""
 
+    @_builtins.property
+    def max_bytes(self) -> _containers.RepeatedCompositeFieldContainer[Global___SizeCeiling]:
+        """Most bytes of each kind of input in one turn; a kind that is not named has no such ceiling."""
+
     def __init__(
         self,
         *,
@@ -905,10 +910,11 @@ class Obligations(_message.Message):
         max_concurrent_turns: _builtins.int | None = ...,
         weight: _builtins.float | None = ...,
         per_subject: _builtins.bool = ...,
+        max_bytes: _abc.Iterable[Global___SizeCeiling] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_max_concurrent_turns", b"_max_concurrent_turns", "_max_input_tokens", b"_max_input_tokens", "_max_output_tokens", b"_max_output_tokens", "_tokens_per_day", b"_tokens_per_day", "_tokens_per_minute", b"_tokens_per_minute", "_tokens_per_second", b"_tokens_per_second", "_turns_per_day", b"_turns_per_day", "_turns_per_minute", b"_turns_per_minute", "_turns_per_second", b"_turns_per_second", "_weight", b"_weight", "max_concurrent_turns", b"max_concurrent_turns", "max_input_tokens", b"max_input_tokens", "max_output_tokens", b"max_output_tokens", "tokens_per_day", b"tokens_per_day", "tokens_per_minute", b"tokens_per_minute", "tokens_per_second", b"tokens_per_second", "turns_per_day", b"turns_per_day", "turns_per_minute", b"turns_per_minute", "turns_per_second", b"turns_per_second", "weight", b"weight"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_concurrent_turns", b"_max_concurrent_turns", "_max_input_tokens", b"_max_input_tokens", "_max_output_tokens", b"_max_output_tokens", "_tokens_per_day", b"_tokens_per_day", "_tokens_per_minute", b"_tokens_per_minute", "_tokens_per_second", b"_tokens_per_second", "_turns_per_day", b"_turns_per_day", "_turns_per_minute", b"_turns_per_minute", "_turns_per_second", b"_turns_per_second", "_weight", b"_weight", "max_concurrent_turns", b"max_concurrent_turns", "max_input_tokens", b"max_input_tokens", "max_output_tokens", b"max_output_tokens", "modalities", b"modalities", "per_subject", b"per_subject", "tokens_per_day", b"tokens_per_day", "tokens_per_minute", b"tokens_per_minute", "tokens_per_second", b"tokens_per_second", "turns_per_day", b"turns_per_day", "turns_per_minute", b"turns_per_minute", "turns_per_second", b"turns_per_second", "weight", b"weight"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_concurrent_turns", b"_max_concurrent_turns", "_max_input_tokens", b"_max_input_tokens", "_max_output_tokens", b"_max_output_tokens", "_tokens_per_day", b"_tokens_per_day", "_tokens_per_minute", b"_tokens_per_minute", "_tokens_per_second", b"_tokens_per_second", "_turns_per_day", b"_turns_per_day", "_turns_per_minute", b"_turns_per_minute", "_turns_per_second", b"_turns_per_second", "_weight", b"_weight", "max_bytes", b"max_bytes", "max_concurrent_turns", b"max_concurrent_turns", "max_input_tokens", b"max_input_tokens", "max_output_tokens", b"max_output_tokens", "modalities", b"modalities", "per_subject", b"per_subject", "tokens_per_day", b"tokens_per_day", "tokens_per_minute", b"tokens_per_minute", "tokens_per_second", b"tokens_per_second", "turns_per_day", b"turns_per_day", "turns_per_minute", b"turns_per_minute", "turns_per_second", b"turns_per_second", "weight", b"weight"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__max_concurrent_turns: _TypeAlias = _typing.Literal["max_concurrent_turns"]  # noqa: Y015
     _WhichOneofArgType__max_concurrent_turns: _TypeAlias = _typing.Literal["_max_concurrent_turns", b"_max_concurrent_turns"]  # noqa: Y015
@@ -952,6 +958,30 @@ class Obligations(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__weight) -> _WhichOneofReturnType__weight | None: ...
 
 Global___Obligations: _TypeAlias = Obligations  # noqa: Y015
+
+@_typing.final
+class SizeCeiling(_message.Message):
+    """The most that may come of one kind of input."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MODALITY_FIELD_NUMBER: _builtins.int
+    BYTES_FIELD_NUMBER: _builtins.int
+    modality: Global___Modality.ValueType
+    bytes: _builtins.int
+    def __init__(
+        self,
+        *,
+        modality: Global___Modality.ValueType = ...,
+        bytes: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["bytes", b"bytes", "modality", b"modality"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SizeCeiling: _TypeAlias = SizeCeiling  # noqa: Y015
 
 @_typing.final
 class Heard(_message.Message):

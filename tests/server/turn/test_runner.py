@@ -157,6 +157,16 @@ async def test_the_whole_prompt_is_held_to_the_ceiling_of_policy(text: str) -> N
     assert all(len(prompt) <= 60 for prompt in turns.engine.prompts)  # type: ignore[attr-defined]
 
 
+async def test_the_bytes_of_a_kind_are_held_to_the_ceiling_of_policy_as_they_come() -> None:
+    """The part need not end first, and other kinds do not count (bytes of all parts together do)."""
+    held = Obligations(modalities=("image", "text"), max_bytes=(("image", 9), ("text", 5)))
+    turns = Turns(judge=AllowingJudge(held))
+    steps = (Setup(), words("12"), words("345"), Chunk(Modality.IMAGE, b"123456", is_last=False), words("6"))
+    with pytest.raises(TooLarge, match=r"obligations\.max_bytes allows 5, the input has 6"):
+        await turns.converse(kept_open(*steps))
+    assert turns.admission.held == 0
+
+
 async def test_a_turn_that_ends_in_line_or_before_its_judge_has_its_times() -> None:
     """Where a turn's time went is asked most of those that did not finish."""
     turns = Turns(flow=FlowSettings(max_turns=1))

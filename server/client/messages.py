@@ -1,6 +1,7 @@
 """The messages as a client sees them: steps to requests, replies to events. The inverse of requests and responses."""
 
 from collections.abc import Iterable
+from typing import Any
 
 from google.protobuf.duration_pb2 import Duration
 
@@ -206,11 +207,13 @@ def _judgement(verdict: pb.Verdict) -> Judgement:
 
 def _obligations(held: pb.Obligations) -> Obligations:
     stated = {field.name: value for field, value in held.ListFields()}
+    ceilings: dict[str, Any] = {name: stated.get(name) for name in CEILINGS}
     return Obligations(
-        **{name: stated.get(name) for name in CEILINGS},
+        **ceilings,
         weight=stated.get("weight", 1.0),
         per_subject=held.per_subject,
         modalities=tuple(_modality(modality).value for modality in held.modalities),
+        max_bytes=tuple((_modality(ceiling.modality).value, ceiling.bytes) for ceiling in held.max_bytes),
     )
 
 

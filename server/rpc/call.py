@@ -78,13 +78,13 @@ def end(context: Context, error: Exception, turn_id: str = "") -> None:
     context.set_trailing_metadata(_trailing(status, turn_id))
 
 
-async def fail(context: Context, error: Exception) -> None:
-    """End the call at once, as `end` does; never returns. For calls whose answer is not ours to make."""
-    status = _logged(error)
-    await context.abort(status.code, status.message, trailing_metadata=_trailing(status))
+async def fail(context: Context, error: Exception, turn_id: str = "") -> None:
+    """End the call as `end` does, but at once; never returns. For handlers that have no way to end by themselves."""
+    status = _logged(error, turn_id)
+    await context.abort(status.code, status.message, trailing_metadata=_trailing(status, turn_id))
 
 
-def _logged(error: Exception, turn_id: str = "") -> Status:
+def _logged(error: Exception, turn_id: str) -> Status:
     status = status_of(error)
     if status is None:
         status = internal_status()
@@ -93,7 +93,7 @@ def _logged(error: Exception, turn_id: str = "") -> Status:
     return status
 
 
-def _trailing(status: Status, turn_id: str = "") -> tuple[tuple[str, str | bytes], ...]:
+def _trailing(status: Status, turn_id: str) -> tuple[tuple[str, str | bytes], ...]:
     details = ((DETAILS_KEY, _details(status)),)
     return (*details, (TURN_ID_KEY, turn_id)) if turn_id else details
 

@@ -968,7 +968,9 @@ class SizeCeiling(_message.Message):
     MODALITY_FIELD_NUMBER: _builtins.int
     BYTES_FIELD_NUMBER: _builtins.int
     modality: Global___Modality.ValueType
+    """The kind."""
     bytes: _builtins.int
+    """The most bytes of it, of all its parts in one turn together."""
     def __init__(
         self,
         *,

@@ -32,9 +32,10 @@ ROOMS = {
     ),
     "policy": (
         {"regorus", "opa"},
+        {"memory"},
         {"settings", "probe", "answer", "question_input"},
         {"bundles", "judge"},
-        {"question", "verdict"},
+        {"question", "verdict", "reads"},
         {"trust"},
         {"identity", "facts"},
         {"errors", "decision"},

@@ -57,7 +57,7 @@ class RunningGateway:
         try:
             while self.process.poll() is None:
                 if self.signals:
-                    raise SystemExit(128 + self.signals[0])  # as shells count
+                    raise _exception_of(self.signals[0])
                 time.sleep(_POLL_SECONDS)
         except KeyboardInterrupt:
             return
@@ -97,12 +97,12 @@ def running_gateway(config: Path | None, *, is_quiet: bool = False) -> Iterator[
             _cut(process)
             raise
         finally:
-            _stop(process)
+            _stop(process, signals)
 
 
 @contextmanager
 def _signals_end_us() -> Iterator[list[int]]:
-    """Let SIGTERM and SIGHUP raise SystemExit, so that the gateway is stopped; what `nohup` ignores stays ignored.
+    """Let Ctrl-C, SIGTERM and SIGHUP raise, so that the gateway is stopped; what `nohup` ignores stays ignored.
 
     Yields the signals that came.
     """
@@ -110,9 +110,9 @@ def _signals_end_us() -> Iterator[list[int]]:
 
     def leave(number: int, _: FrameType | None) -> None:
         came.append(number)
-        raise SystemExit(128 + number)  # as shells count
+        raise _exception_of(number)
 
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     before = {number: handler for number, handler in before.items() if handler is not signal.SIG_IGN}
     for number in before:
         signal.signal(number, leave)
@@ -121,6 +121,10 @@ def _signals_end_us() -> Iterator[list[int]]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _exception_of(number: int) -> BaseException:
+    return KeyboardInterrupt() if number == signal.SIGINT else SystemExit(128 + number)  # as shells count
 
 
 def health(target: str) -> str:
@@ -174,17 +178,19 @@ def _tail(log: Path) -> str:
         return stream.read().decode(errors="replace")
 
 
-def _stop(process: "subprocess.Popen[bytes]") -> None:
+def _stop(process: "subprocess.Popen[bytes]", signals: list[int]) -> None:
     """Let the gateway drain; if it does not end in time, kill it and its engine.
 
     Raises:
-        KeyboardInterrupt: Ctrl-C came meanwhile; the gateway's turns were cut.
+        KeyboardInterrupt, SystemExit: a second signal came; the gateway's turns were cut.
     """
-    process.terminate()
     try:
-        process.wait(STOP_SECONDS)
-    except subprocess.TimeoutExpired:
-        return
+        process.terminate()
+        until = time.monotonic() + STOP_SECONDS
+        while process.poll() is None and time.monotonic() < until:
+            if len(signals) > 1:
+                raise _exception_of(signals[1])
+            time.sleep(_POLL_SECONDS)
     except (KeyboardInterrupt, SystemExit):
         _cut(process)
         raise

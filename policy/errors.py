@@ -11,6 +11,10 @@ class UnknownCaller(PolicyError):
     """No credentials, or none that are valid. The message never repeats them."""
 
 
+class IssuerUnavailable(PolicyError):
+    """The keys of a token's issuer are not known and cannot be fetched now; nobody is let in by guesswork."""
+
+
 class PolicyBroken(PolicyError):
     """The policy or its data does not load or does not compile. The operator has to mend it."""
 

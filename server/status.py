@@ -6,7 +6,7 @@ from grpc import StatusCode
 
 from headworks.intake.errors import BadMedia, ModelMissing, SpoolUnavailable, TooLarge
 from headworks.intake.table.store import UnknownTable
-from headworks.policy.errors import JudgeUnavailable, UnknownCaller
+from headworks.policy.errors import IssuerUnavailable, JudgeUnavailable, UnknownCaller
 from headworks.server.engine.errors import EngineBroken, EngineUnavailable
 from headworks.server.flow.errors import FlowError, TooLate, TooMany
 from headworks.server.turn.errors import BadRequest, OutOfOrder, TurnRefused, TurnTimedOut, UnknownModel
@@ -42,6 +42,7 @@ _PLAIN: dict[type[Exception], tuple[StatusCode, str]] = {
 _RETRY: dict[type[Exception], tuple[StatusCode, str]] = {
     SpoolUnavailable: (StatusCode.UNAVAILABLE, "SPOOL_UNAVAILABLE"),
     EngineUnavailable: (StatusCode.UNAVAILABLE, "ENGINE_UNAVAILABLE"),
+    IssuerUnavailable: (StatusCode.UNAVAILABLE, "ISSUER_UNAVAILABLE"),
 }
 
 

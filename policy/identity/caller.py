@@ -14,6 +14,8 @@ class AuthenticatedBy(StrEnum):
     LOOPBACK = "loopback"
     """No credentials, over the loopback interface; only where settings allow it."""
     API_KEY = "api_key"
+    JWT = "jwt"
+    """A token that a trusted issuer signed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +35,12 @@ class Caller:
 class Identifier(Protocol):
     """The port to identity, which says who a peer is."""
 
-    def identify(self, peer: Peer) -> Caller:
-        """Name the caller. Pure and quick: no I/O, so it may run before anything else of a request.
+    async def identify(self, peer: Peer) -> Caller:
+        """Name the caller. It waits for nothing but an issuer's new keys, and for these a bounded time.
 
         Raises:
             UnknownCaller: the peer showed no credentials where some are needed, or credentials that are not valid;
                 garbage of any kind is the latter. Wrong credentials are never taken for none.
+            IssuerUnavailable: whether they are valid cannot be found out now.
         """
         ...

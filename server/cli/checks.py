@@ -101,7 +101,10 @@ def settings_file(config: Path | None, settings: "Settings", changed: Mapping[st
         yield Check("variables", State.ODD, f"nothing reads {', '.join(unread)}; settings have two underscores in them")
     credentials = settings.policy.credentials
     loopback = "callers on this machine need none" if credentials.allow_loopback else "needed on this machine too"
-    yield Check("callers", State.FINE, f"{len(credentials.keys)} API keys; {loopback}")
+    known = f"{len(credentials.keys)} API keys"
+    if credentials.issuers:
+        known += f", tokens of {', '.join(issuer.issuer for issuer in credentials.issuers)}"
+    yield Check("callers", State.FINE, f"{known}; {loopback}")
 
 
 def store(root: Path) -> Iterator[Check]:

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from headworks.policy.errors import UnknownCaller
+from headworks.policy.errors import IssuerUnavailable, UnknownCaller
 from headworks.policy.identity.caller import Identifier
 from headworks.server.clock import Clock
 from headworks.server.http.body import Bodies, BodyTooLarge, BodyTooSlow, ClientGone
@@ -22,7 +22,7 @@ Handler = Callable[[Request, bytes, Visit], Awaitable[Response]]
 CLIENT_GONE = 499
 """What the access log shows when nobody waited for the answer; never seen by a client."""
 _CLOSE = {"connection": "close"}
-_REFUSED = (UnknownCaller, BodyTooLarge, BodyTooSlow, ClientGone, Full, TimeoutError)
+_REFUSED = (UnknownCaller, IssuerUnavailable, BodyTooLarge, BodyTooSlow, ClientGone, Full, TimeoutError)
 
 
 class Gate:
@@ -53,7 +53,7 @@ class Gate:
         """
         limits = self._settings
         try:
-            visit = self._visit(request)
+            visit = await self._visit(request)
             body = await self._bodies.read(request, visit)
             held.enter_context(self._running.hold(1, visit.caller.tenant))
             async with self._clock.timeout(limits.request_timeout_seconds):
@@ -61,10 +61,10 @@ class Gate:
         except _REFUSED as error:
             return _refusal(error, limits)
 
-    def _visit(self, request: Request) -> Visit:
+    async def _visit(self, request: Request) -> Visit:
         host = request.client.host if request.client is not None else ""
         has_tls = request.scope["scheme"] == "https"
-        return visit_from(self._identifier, request.headers.items(), host=host, has_tls=has_tls)
+        return await visit_from(self._identifier, request.headers.items(), host=host, has_tls=has_tls)
 
 
 class _Guarded:
@@ -84,6 +84,9 @@ def _refusal(error: Exception, limits: HttpSettings) -> Response:
     match error:
         case UnknownCaller():
             return refusal(401, "UNKNOWN_CALLER", str(error), {"www-authenticate": "Bearer"})
+        case IssuerUnavailable():
+            retry = {"retry-after": str(limits.retry_after_seconds)}
+            return refusal(503, "ISSUER_UNAVAILABLE", str(error), retry)
         case BodyTooLarge():
             return refusal(413, "TOO_LARGE", f"http.max_body_bytes allows {limits.max_body_bytes}", _CLOSE)
         case BodyTooSlow():

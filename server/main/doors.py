@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry
 
 from headworks.graphql.execution import Graph
 from headworks.policy.bundles.active import ActivePolicy
-from headworks.policy.identity.api_keys import ApiKeyIdentifier
+from headworks.policy.identity.credentials import CredentialIdentifier
 from headworks.server.clock import Clock
 from headworks.server.graph.tables import StoredTables
 from headworks.server.graph.turns import RunnerTurns
@@ -45,7 +45,7 @@ async def open_doors(
     Raises:
         OSError: an address cannot be taken, or a certificate cannot be used.
     """
-    identifier, access_log = ApiKeyIdentifier(settings.policy.credentials), AccessLog()
+    identifier, access_log = CredentialIdentifier(settings.policy.credentials), AccessLog()
     tables = StoredTables(turns.intake.tables, turns.intake.table_pool)
     graph = Graph(settings.graphql, tables, access_log)
     turns_of = partial(RunnerTurns, turns.runner)

@@ -36,14 +36,15 @@ def check_metadata(context: Context, max_bytes: int) -> None:
         raise TooLarge("rpc.max_metadata_bytes", max_bytes, size)
 
 
-def visit_of(context: Context, identifier: Identifier) -> Visit:
+async def visit_of(context: Context, identifier: Identifier) -> Visit:
     """Say who calls, before any message is read.
 
     Raises:
         UnknownCaller: no credentials, or none that are valid.
+        IssuerUnavailable: whether they are valid cannot be found out now.
     """
     pairs = context.invocation_metadata() or ()
-    return visit_from(
+    return await visit_from(
         identifier,
         ((key, value) for key, value in pairs if isinstance(value, str)),
         host=host_of(context.peer()),

@@ -80,7 +80,7 @@ class TurnInterceptor(grpc.aio.ServerInterceptor):
             context.set_trailing_metadata(((TURN_ID_KEY, turn_id),))
             try:
                 check_metadata(context, self._settings.max_metadata_bytes)
-                current_call.set(Call(turn_id, visit_of(context, self._identifier)))
+                current_call.set(Call(turn_id, await visit_of(context, self._identifier)))
                 return await behaviour(requests, context)
             except grpc.aio.AbortError:
                 raise

@@ -30,7 +30,7 @@ class Visit:
     peer count by it, see `peer_name`."""
 
 
-def visit_from(identifier: Identifier, pairs: Iterable[tuple[str, str]], *, host: str, has_tls: bool) -> Visit:
+async def visit_from(identifier: Identifier, pairs: Iterable[tuple[str, str]], *, host: str, has_tls: bool) -> Visit:
     """Identify the sender of a request, before any of its content is read.
 
     Callers that a local proxy forwards are not local, and nobody knows how their bytes came to the proxy.
@@ -41,6 +41,7 @@ def visit_from(identifier: Identifier, pairs: Iterable[tuple[str, str]], *, host
         has_tls: The connection itself is TLS.
     Raises:
         UnknownCaller: no credentials, or none that are valid.
+        IssuerUnavailable: whether they are valid cannot be found out now.
     """
     metadata = joined(pairs)
     is_direct = not is_forwarded(metadata)
@@ -50,7 +51,7 @@ def visit_from(identifier: Identifier, pairs: Iterable[tuple[str, str]], *, host
         is_encrypted=is_direct and has_tls,
     )
     return Visit(
-        caller=identifier.identify(peer),
+        caller=await identifier.identify(peer),
         is_encrypted=peer.is_encrypted,
         is_loopback=peer.is_loopback,
         trace_headers={name: metadata[name] for name in _TRACE_HEADERS if name in metadata},

@@ -17,7 +17,7 @@ def peer(metadata: Mapping[str, str], *, is_loopback: bool = False, is_encrypted
     return Peer(metadata, is_loopback=is_loopback, is_encrypted=is_encrypted)
 
 
-def check_identifier(
+async def check_identifier(
     make: Callable[[], Identifier], known: Mapping[str, tuple[Peer, Caller]], wrong: Mapping[str, Peer]
 ) -> None:
     """Run the contract on one identifier.
@@ -28,41 +28,41 @@ def check_identifier(
         wrong: By a word for each: a peer whose credentials are not good.
     """
     for word, (good, caller) in known.items():
-        _good_credentials_name_their_caller(make(), word, good, caller)
+        await _good_credentials_name_their_caller(make(), word, good, caller)
     for word, bad in wrong.items():
-        _wrong_credentials_are_refused_everywhere(make(), word, bad)
-    _nobody_off_this_machine_gets_in_without_credentials(make())
-    _a_refusal_changes_nothing(make(), known, wrong)
+        await _wrong_credentials_are_refused_everywhere(make(), word, bad)
+    await _nobody_off_this_machine_gets_in_without_credentials(make())
+    await _a_refusal_changes_nothing(make(), known, wrong)
 
 
-def _good_credentials_name_their_caller(identifier: Identifier, word: str, good: Peer, caller: Caller) -> None:
+async def _good_credentials_name_their_caller(identifier: Identifier, word: str, good: Peer, caller: Caller) -> None:
     """Neither what else the peer says nor how it came changes who it is."""
     claiming = replace(good, metadata={**_CLAIMS, **good.metadata})
     for one in (good, good, claiming, replace(claiming, is_loopback=True), replace(good, is_encrypted=False)):
-        assert identifier.identify(one) == caller, word
+        assert await identifier.identify(one) == caller, word
     assert caller.tenant, "who pays is known"
 
 
-def _wrong_credentials_are_refused_everywhere(identifier: Identifier, word: str, bad: Peer) -> None:
+async def _wrong_credentials_are_refused_everywhere(identifier: Identifier, word: str, bad: Peer) -> None:
     """They are never taken for none, which a local caller might do without; and they are never repeated."""
     for one in (bad, replace(bad, is_loopback=True), replace(bad, is_encrypted=False)):
         with pytest.raises(UnknownCaller) as refused:
-            identifier.identify(one)
+            await identifier.identify(one)
         for value in bad.metadata.values():
             assert len(value) < 8 or value not in f"{refused.value!r}", word
 
 
-def _nobody_off_this_machine_gets_in_without_credentials(identifier: Identifier) -> None:
+async def _nobody_off_this_machine_gets_in_without_credentials(identifier: Identifier) -> None:
     for metadata in ({}, _CLAIMS):
         with pytest.raises(UnknownCaller):
-            identifier.identify(peer(metadata))
+            await identifier.identify(peer(metadata))
 
 
-def _a_refusal_changes_nothing(
+async def _a_refusal_changes_nothing(
     identifier: Identifier, known: Mapping[str, tuple[Peer, Caller]], wrong: Mapping[str, Peer]
 ) -> None:
     for bad in wrong.values():
         with pytest.raises(UnknownCaller):
-            identifier.identify(bad)
+            await identifier.identify(bad)
         for good, caller in known.values():
-            assert identifier.identify(good) == caller
+            assert await identifier.identify(good) == caller

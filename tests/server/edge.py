@@ -22,7 +22,7 @@ from headworks.intake.table.store import TableStore
 from headworks.intake.text import TextPreprocessor, TextSettings
 from headworks.intake.voice.encoding import VoiceForm
 from headworks.intake.work import WorkPool, WorkSettings
-from headworks.policy.identity.api_keys import ApiKeyIdentifier
+from headworks.policy.identity.credentials import CredentialIdentifier
 from headworks.policy.identity.settings import CredentialSettings
 from headworks.policy.judge import Judge
 from headworks.policy.trust.settings import TrustSettings
@@ -141,7 +141,8 @@ async def edge(
     runner = TurnRunner(
         served=served, intake=intake, opening=opening, observer=recorder, settings=settings, clock=clock
     )
-    server = RpcServer(rpc or RpcSettings(port=0), runner, ApiKeyIdentifier(credentials or CredentialSettings()), clock)
+    identifier = CredentialIdentifier(credentials or CredentialSettings())
+    server = RpcServer(rpc or RpcSettings(port=0), runner, identifier, clock)
     await server.start()
     await server.set_serving(True)
     async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}", options=options) as channel:

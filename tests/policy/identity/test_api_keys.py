@@ -1,5 +1,6 @@
 """Who is known by a key, and who without one."""
 
+import asyncio
 import logging
 from typing import Any
 
@@ -8,15 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headworks.policy.errors import UnknownCaller
-from headworks.policy.identity.api_keys import MAX_KEY_CHARACTERS, ApiKeyIdentifier, digest_of
+from headworks.policy.identity.api_keys import digest_of
 from headworks.policy.identity.caller import AuthenticatedBy, Caller
+from headworks.policy.identity.credentials import MAX_KEY_CHARACTERS, CredentialIdentifier
 from headworks.policy.identity.settings import ApiKey, CredentialSettings
 from tests.contracts.identifier import check_identifier, peer
 
 KEY = "hw_Zk2v8dQx1mS0pLr7"
 ANN = ApiKey(digest_of(KEY), "acme", "ann", ("analyst",), {"region": "eu"})
 BOB = ApiKey(digest_of("hw_other"), "acme", "bob")
-KNOWS_TWO = ApiKeyIdentifier(CredentialSettings(keys=(BOB, ANN)))
+KNOWS_TWO = CredentialIdentifier(CredentialSettings(keys=(BOB, ANN)))
 
 
 CALLER = Caller("acme", "ann", AuthenticatedBy.API_KEY, ("analyst",), {"region": "eu"})
@@ -44,22 +46,22 @@ WRONG = {
 }
 
 
-def test_api_keys_keep_the_contract_of_identifiers() -> None:
+async def test_api_keys_keep_the_contract_of_identifiers() -> None:
     """Wrong credentials are never taken for none; two keys must be one."""
     known = {word: (peer(metadata), CALLER) for word, metadata in KNOWN.items()}
-    check_identifier(lambda: KNOWS_TWO, known, {word: peer(metadata) for word, metadata in WRONG.items()})
+    await check_identifier(lambda: KNOWS_TWO, known, {word: peer(metadata) for word, metadata in WRONG.items()})
 
 
-def test_no_credentials_on_loopback_is_the_local_operator() -> None:
+async def test_no_credentials_on_loopback_is_the_local_operator() -> None:
     """The embedded default needs no set-up."""
-    caller = KNOWS_TWO.identify(peer({}, is_loopback=True))
+    caller = await KNOWS_TWO.identify(peer({}, is_loopback=True))
     assert caller == Caller("local", "loopback", AuthenticatedBy.LOOPBACK, ("operator",))
 
 
-def test_no_credentials_on_loopback_is_nobody_once_the_operator_says_so() -> None:
+async def test_no_credentials_on_loopback_is_nobody_once_the_operator_says_so() -> None:
     """A machine that many people share has no local operator."""
     with pytest.raises(UnknownCaller):
-        ApiKeyIdentifier(CredentialSettings(allow_loopback=False)).identify(peer({}, is_loopback=True))
+        await CredentialIdentifier(CredentialSettings(allow_loopback=False)).identify(peer({}, is_loopback=True))
 
 
 names = st.sampled_from(["authorization", "x-api-key", "other", "x-forwarded-for"])
@@ -70,22 +72,22 @@ values = st.text() | st.binary() | st.none() | st.just(f"Bearer {KEY[:-1]}") | s
 def test_garbage_is_an_unknown_caller_and_nothing_else(metadata: dict[str, Any]) -> None:
     """From anywhere but loopback, no garbage gets in or raises anything else."""
     with pytest.raises(UnknownCaller):
-        KNOWS_TWO.identify(peer(metadata))
+        asyncio.run(KNOWS_TWO.identify(peer(metadata)))
 
 
 @given(st.dictionaries(st.sampled_from(["authorization", "x-api-key"]), values, min_size=1))
 def test_garbage_credentials_never_become_the_local_operator(metadata: dict[str, Any]) -> None:
     """The loopback caller is for those who sent none."""
     with pytest.raises(UnknownCaller):
-        KNOWS_TWO.identify(peer(metadata, is_loopback=True))
+        asyncio.run(KNOWS_TWO.identify(peer(metadata, is_loopback=True)))
 
 
-def test_no_secret_is_shown(caplog: pytest.LogCaptureFixture) -> None:
+async def test_no_secret_is_shown(caplog: pytest.LogCaptureFixture) -> None:
     """Neither by repr nor by message nor in logs."""
     caplog.set_level(logging.DEBUG)
     asking = peer({"x-api-key": "hw_almost"}, is_loopback=True)
     with pytest.raises(UnknownCaller) as refused:
-        KNOWS_TWO.identify(asking)
+        await KNOWS_TWO.identify(asking)
     values = (asking, refused.value, ANN, KNOWS_TWO, CredentialSettings(keys=(ANN,)))
     shown = f"{values!r} {refused.value} {caplog.text}"
     assert not any(secret in shown for secret in ("hw_almost", KEY, digest_of(KEY)))
@@ -99,10 +101,10 @@ def test_a_key_in_place_of_its_digest_is_refused_unshown(digest: str) -> None:
     assert not digest or digest not in str(refused.value)
 
 
-def test_every_key_is_compared() -> None:
+async def test_every_key_is_compared() -> None:
     """The last key is found behind many others, and the first does not end the search early."""
     many = tuple(ApiKey(digest_of(f"key-{number}"), "acme", str(number)) for number in range(100))
-    identifier = ApiKeyIdentifier(CredentialSettings(keys=many))
+    identifier = CredentialIdentifier(CredentialSettings(keys=many))
     for number in (0, 50, 99):
-        caller = identifier.identify(peer({"x-api-key": f"key-{number}"}))
+        caller = await identifier.identify(peer({"x-api-key": f"key-{number}"}))
         assert caller.subject == str(number)

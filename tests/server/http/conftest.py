@@ -19,7 +19,8 @@ from headworks.graphql.settings import GraphqlSettings
 from headworks.policy.bundles.active import PolicyInForce
 from headworks.policy.bundles.bundle import Bundle
 from headworks.policy.bundles.sources import PolicySources
-from headworks.policy.identity.api_keys import ApiKeyIdentifier, digest_of
+from headworks.policy.identity.api_keys import digest_of
+from headworks.policy.identity.credentials import CredentialIdentifier
 from headworks.policy.identity.settings import ApiKey, CredentialSettings
 from headworks.server.clock import Clock, SystemClock
 from headworks.server.http.app import HttpParts, build_app
@@ -69,7 +70,7 @@ class Serving:
             bundles=self.bundles,
             readiness=self.readiness,
             registry=self.registry,
-            identifier=ApiKeyIdentifier(
+            identifier=CredentialIdentifier(
                 CredentialSettings(keys=keys, allow_loopback=self.allow_loopback, loopback_tenant="acme")
             ),
             observer=self.observer,

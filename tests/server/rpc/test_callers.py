@@ -1,4 +1,6 @@
-"""Whom a gRPC call is taken to come from: keys, loopback, and proxies that stand between."""
+"""Whom a gRPC call is taken to come from: keys, tokens, loopback, and proxies that stand between."""
+
+import asyncio
 
 import grpc
 import pytest
@@ -6,7 +8,8 @@ import pytest
 from headworks.policy.identity.api_keys import digest_of
 from headworks.policy.identity.settings import ApiKey, CredentialSettings
 from headworks.server.rpc.call import host_of
-from tests.server.edge import failure_from, failure_of, turn
+from tests.policy.identity.issuing import DISCOVERY, IssuingFake, issuer, serving
+from tests.server.edge import Edge, failure_from, failure_of, turn
 from tests.server.rpc.watching import as_normalize, next_event, settled, watched
 
 ADA_KEY, BOB_KEY = "ada-" + "0" * 32, "bob-" + "0" * 32
@@ -82,3 +85,37 @@ async def test_metadata_in_bytes_is_no_credential_and_no_fault() -> None:
 def test_grpcs_names_of_peers_are_read(peer: str, host: str) -> None:
     """A name that we cannot read has no host, and so is not this machine. Names: grpc's src/core/lib/address_utils."""
     assert host_of(peer) == host
+
+
+async def test_an_issuer_that_rotates_its_keys_under_load_refuses_no_turn() -> None:
+    """Each new key is taken with the first token that it signed (tyk#6378, envoy#14557)."""
+    async with serving() as issuing:
+        fake = IssuingFake(issuing.url)
+        issuing.documents = {DISCOVERY: {"issuer": fake.name, "jwks_uri": f"{fake.name}/keys"}}
+        known = CredentialSettings(issuers=(issuer(fake.name, retry_seconds=0.0),))
+        async with watched(credentials=known) as server:
+            for number in range(10):
+                fake.rotate(str(number))
+                issuing.documents["/keys"] = fake.document()
+                await asyncio.gather(*(_converse(server, fake.token()) for _ in range(10)))
+            await settled(server)
+            assert server.meter.totals("acme").turns == 100
+        assert issuing.asked.count("/keys") == 10
+
+
+async def test_while_an_issuer_is_away_its_callers_are_told_to_come_back() -> None:
+    """Whether their tokens are good is not known; that is not theirs to mend."""
+    async with serving() as issuing:
+        known = CredentialSettings(issuers=(issuer(issuing.url),))
+        async with watched(credentials=known) as server:
+            token = IssuingFake(issuing.url).token()
+            call = server.stub.Converse(iter(turn("Hello.")), metadata=(("authorization", f"Bearer {token}"),))
+            failure = await failure_of(call)
+            assert (failure.code, failure.reason) == (grpc.StatusCode.UNAVAILABLE, "ISSUER_UNAVAILABLE")
+            assert failure.retry_after_seconds is not None
+            await server.still_works()
+
+
+async def _converse(server: Edge, token: str) -> None:
+    metadata = (("authorization", f"Bearer {token}"),)
+    await next_event(server.stub.Converse(iter(turn("Hello.")), metadata=metadata), "finished")

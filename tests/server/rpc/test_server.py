@@ -10,8 +10,8 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2
 
-from headworks.policy.identity.api_keys import ApiKeyIdentifier
 from headworks.policy.identity.caller import AuthenticatedBy, Caller
+from headworks.policy.identity.credentials import CredentialIdentifier
 from headworks.policy.identity.settings import CredentialSettings
 from headworks.server.clock import SystemClock
 from headworks.server.flow.errors import Draining
@@ -30,7 +30,7 @@ NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
 
 def another(server: Edge, port: int) -> RpcServer:
     """A second server around the first one's turns."""
-    return RpcServer(RpcSettings(port=port), server.runner, ApiKeyIdentifier(CredentialSettings()), SystemClock())
+    return RpcServer(RpcSettings(port=port), server.runner, CredentialIdentifier(CredentialSettings()), SystemClock())
 
 
 async def test_a_started_port_says_not_serving_until_it_is_told() -> None:
@@ -100,7 +100,7 @@ class HurriedRunner:
 async def test_a_callers_deadline_is_the_turns() -> None:
     """Both calls tell the turn what is left of it, and nothing where there is none."""
     runner = HurriedRunner()
-    server = RpcServer(RpcSettings(port=0), runner, ApiKeyIdentifier(CredentialSettings()), SystemClock())  # type: ignore[arg-type]
+    server = RpcServer(RpcSettings(port=0), runner, CredentialIdentifier(CredentialSettings()), SystemClock())  # type: ignore[arg-type]
     await server.start()
     async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
         stub: Any = TurnServiceStub(channel)

@@ -25,13 +25,13 @@ class Believing:
     def __init__(self) -> None:
         self.peers: list[Peer] = []
 
-    def identify(self, peer: Peer) -> Caller:
+    async def identify(self, peer: Peer) -> Caller:
         self.peers.append(peer)
         return CALLER
 
 
-def visit(*pairs: tuple[str, str], host: str = "127.0.0.1", has_tls: bool = True) -> Visit:
-    return visit_from(Believing(), pairs, host=host, has_tls=has_tls)
+async def visit(*pairs: tuple[str, str], host: str = "127.0.0.1", has_tls: bool = True) -> Visit:
+    return await visit_from(Believing(), pairs, host=host, has_tls=has_tls)
 
 
 @pytest.mark.parametrize(
@@ -56,46 +56,49 @@ def visit(*pairs: tuple[str, str], host: str = "127.0.0.1", has_tls: bool = True
         ("", False),
     ],
 )
-def test_one_rule_says_which_hosts_are_this_machine(host: str, expected: bool) -> None:
+async def test_one_rule_says_which_hosts_are_this_machine(host: str, expected: bool) -> None:
     """Peers, names that were asked for and addresses to listen on are read alike; what is not known is elsewhere."""
     assert is_loopback(host) is expected
-    assert visit(host=host).is_loopback is expected
-    assert visit(("host", f"[{host}]:80" if host.startswith((":", "2", "fe")) else host)).is_loopback is expected
+    assert (await visit(host=host)).is_loopback is expected
+    name = f"[{host}]:80" if host.startswith((":", "2", "fe")) else host
+    assert (await visit(("host", name))).is_loopback is expected
 
 
-def test_a_direct_local_caller_is_local() -> None:
+async def test_a_direct_local_caller_is_local() -> None:
     """Nothing crossed a network, with TLS or without."""
-    plain = visit(("user-agent", "curl"), has_tls=False)
+    plain = await visit(("user-agent", "curl"), has_tls=False)
     assert (plain.is_loopback, plain.is_encrypted) == (True, False)
-    assert visit().is_encrypted
+    assert (await visit()).is_encrypted
 
 
 @pytest.mark.parametrize("header", FORWARDING, ids=lambda header: header[0])
-def test_callers_that_a_proxy_forwards_are_neither_local_nor_known_to_be_encrypted(header: tuple[str, str]) -> None:
+async def test_whom_a_proxy_forwards_is_neither_local_nor_known_to_be_encrypted(
+    header: tuple[str, str],
+) -> None:
     """The proxy's address and TLS are not theirs; an address of ours that a sender wrote itself is no proof."""
-    forwarded = visit(header)
+    forwarded = await visit(header)
     assert (forwarded.is_loopback, forwarded.is_encrypted) == (False, False)
 
 
-def test_a_name_that_only_resolves_to_this_machine_is_not_local() -> None:
+async def test_a_name_that_only_resolves_to_this_machine_is_not_local() -> None:
     """A web page can lead a browser here by a name of its own (DNS rebinding)."""
-    assert not visit(("host", "evil.example:8080")).is_loopback
-    assert not visit(("host", "localhost"), ("host", "evil.example")).is_loopback
+    assert not (await visit(("host", "evil.example:8080"))).is_loopback
+    assert not (await visit(("host", "localhost"), ("host", "evil.example"))).is_loopback
 
 
-def test_identity_and_visit_see_the_same_facts() -> None:
+async def test_identity_and_visit_see_the_same_facts() -> None:
     """Else a caller could be let in for what policy then does not weigh."""
     believing = Believing()
-    seen = visit_from(believing, [("x-api-key", "a"), ("x-api-key", "b")], host="10.0.0.1", has_tls=True)
+    seen = await visit_from(believing, [("x-api-key", "a"), ("x-api-key", "b")], host="10.0.0.1", has_tls=True)
     (peer,) = believing.peers
     assert (peer.is_loopback, peer.is_encrypted) == (seen.is_loopback, seen.is_encrypted) == (False, True)
     assert peer.metadata == {"x-api-key": "a, b"}
     assert seen.caller is CALLER
 
 
-def test_trace_context_comes_along_and_nothing_else() -> None:
+async def test_trace_context_comes_along_and_nothing_else() -> None:
     """Credentials do not stay for the length of a turn."""
-    seen = visit(("traceparent", "00-1"), ("tracestate", "a=b"), ("authorization", "Bearer x"))
+    seen = await visit(("traceparent", "00-1"), ("tracestate", "a=b"), ("authorization", "Bearer x"))
     assert seen.trace_headers == {"traceparent": "00-1", "tracestate": "a=b"}
     assert "Bearer" not in repr(seen)
 
@@ -112,7 +115,7 @@ def test_trace_context_comes_along_and_nothing_else() -> None:
         ("", ""),
     ],
 )
-def test_a_peer_is_counted_by_what_it_cannot_change_at_will(host: str, name: str) -> None:
+async def test_a_peer_is_counted_by_what_it_cannot_change_at_will(host: str, name: str) -> None:
     """Whoever has an IPv6 network has 2**64 addresses in it."""
     assert peer_name(host) == name
-    assert visit(host=host).peer == name
+    assert (await visit(host=host)).peer == name

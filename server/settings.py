@@ -290,11 +290,10 @@ def _check_exposure(settings: Settings) -> None:
     if not is_loopback(settings.rpc.host):
         if settings.rpc.certificate_file is None or settings.rpc.certificate_key_file is None:
             raise SettingsError(f"rpc.host {settings.rpc.host} is not loopback: set rpc.certificate_file and its key")
-        credentials = settings.policy.credentials
-        if not (credentials.keys or credentials.issuers):
-            raise SettingsError(
-                f"rpc.host {settings.rpc.host} is not loopback: set policy.credentials, keys or issuers"
-            )
+        known = settings.policy.credentials
+        if not (known.keys or known.issuers or known.certificates or known.proxies):
+            what = "policy.credentials.keys, or issuers, certificates or proxies"
+            raise SettingsError(f"rpc.host {settings.rpc.host} is not loopback: set {what}")
     if not is_loopback(settings.http.host):
         raise SettingsError(f"http.host {settings.http.host} is not loopback: put a TLS proxy before a loopback port")
 

@@ -14,8 +14,12 @@ class AuthenticatedBy(StrEnum):
     LOOPBACK = "loopback"
     """No credentials, over the loopback interface; only where settings allow it."""
     API_KEY = "api_key"
+    PROXY = "proxy"
+    """A proxy whom the settings trust vouches for them."""
     JWT = "jwt"
     """A token that a trusted issuer signed."""
+    CERTIFICATE = "certificate"
+    """Their own certificate, from an authority that the settings trust (mTLS)."""
 
 
 @dataclass(frozen=True, slots=True)

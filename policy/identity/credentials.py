@@ -1,9 +1,11 @@
-"""Identifies callers by the credentials in a request: API keys and tokens. Local callers may do without."""
+"""Identifies callers by all that says who they are: keys, tokens, certificates, proxies. Local ones may do without."""
 
 from headworks.policy.errors import UnknownCaller
 from headworks.policy.identity.api_keys import ApiKeys
 from headworks.policy.identity.caller import AuthenticatedBy, Caller
+from headworks.policy.identity.certificates import CertificateCallers
 from headworks.policy.identity.peer import Peer
+from headworks.policy.identity.proxies import ProxyCallers
 from headworks.policy.identity.settings import CredentialSettings
 from headworks.policy.identity.tokens import MAX_TOKEN_CHARACTERS, TokenCallers, is_token
 
@@ -14,7 +16,7 @@ _REFUSED = "the credentials are not valid"
 
 
 class CredentialIdentifier:
-    """Knows callers by `authorization: Bearer <API key or token>` or `x-api-key: <API key>`."""
+    """Knows callers by `authorization: Bearer <API key or token>`, `x-api-key: <API key>`, certificates and proxies."""
 
     def __init__(self, settings: CredentialSettings, tokens: TokenCallers | None = None) -> None:
         """Know the settings' keys and issuers.
@@ -25,16 +27,22 @@ class CredentialIdentifier:
         self._settings = settings
         self._keys = ApiKeys(settings.keys)
         self._tokens = tokens or TokenCallers(settings.issuers)
+        self._certificates = CertificateCallers(settings.certificates)
+        self._proxies = ProxyCallers(settings.proxies)
 
     async def identify(self, peer: Peer) -> Caller:
-        """See `Identifier`. Two credentials in one request must be the same caller's."""
+        """See `Identifier`. Two credentials in one request must be the same caller's.
+
+        What comes in the request counts first. Without it a trusted proxy's word does, and then the certificate: it may
+        be the proxy's own.
+        """
         metadata, callers = peer.metadata, []
         if "authorization" in metadata:
             callers.append(await self._by_bearer(_bearer(metadata["authorization"])))
         if "x-api-key" in metadata:
             callers.append(self._keys.caller(_key(metadata["x-api-key"])))
         if not callers:
-            return self._anonymous(peer)
+            return self._without_credentials(peer)
         if any(caller != callers[0] for caller in callers):
             raise UnknownCaller(_REFUSED)
         return callers[0]
@@ -43,6 +51,13 @@ class CredentialIdentifier:
         if self._settings.issuers and is_token(credential):
             return await self._tokens.caller(credential)
         return self._keys.caller(_key(credential))
+
+    def _without_credentials(self, peer: Peer) -> Caller:
+        if (caller := self._proxies.caller(peer)) is not None:
+            return caller
+        if peer.certificate is not None and self._settings.certificates:
+            return self._certificates.caller(peer.certificate)
+        return self._anonymous(peer)
 
     def _anonymous(self, peer: Peer) -> Caller:
         if not (peer.is_loopback and self._settings.allow_loopback):

@@ -16,3 +16,5 @@ class Peer:
     """TLS protects the bytes all the way from the sender to this process, as far as anybody can know."""
     certificate: bytes | None = field(default=None, repr=False)
     """The client's certificate in DER, as the transport verified it; None when the client showed none."""
+    host: str = ""
+    """The address at the other end of the connection, without its port; "" when the transport names none."""

@@ -1,10 +1,10 @@
-"""The settings of identity: keys, issuers of tokens, and whether loopback needs either."""
+"""The settings of identity: keys, issuers, certificates, proxies, and whether loopback needs any of them."""
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -27,6 +27,45 @@ class ApiKey:
             raise ValueError(f"the digest of {self.tenant}/{self.subject} is not 64 lower-case hex digits")
         if not self.tenant or not self.subject:
             raise ValueError("an API key needs a tenant and a subject")
+
+
+@dataclass(frozen=True, slots=True)
+class KnownCertificate:
+    """Whose certificates of a name are, once the transport has seen that a trusted authority signed them."""
+
+    name: str
+    """A name in the certificate (subjectAltName): a URI such as a SPIFFE id (spiffe://example.org/ns/prod/sa/app), or a
+    DNS name. A URI that ends with "/*" names all below it."""
+    tenant: str
+    subject: str = ""
+    """The certificate's name when empty."""
+    roles: tuple[str, ...] = ()
+    attributes: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.tenant or not self.name or "*" in self.name.removesuffix("/*"):
+            raise ValueError(f"the certificate {self.name!a} needs a tenant, and a name with * at most at its end")
+
+
+@dataclass(frozen=True, slots=True)
+class TrustedProxy:
+    """A proxy that has found out who calls, and says so in headers. From anybody else these headers mean nothing."""
+
+    hosts: tuple[str, ...]
+    """Addresses or networks that it calls from ("10.1.0.0/16"). Whoever calls from there can be anybody it likes."""
+    tenant_header: str = "x-headworks-tenant"
+    subject_header: str = "x-headworks-subject"
+    roles_header: str = "x-headworks-roles"
+    """Names with commas between; a request without it has no roles."""
+
+    def __post_init__(self) -> None:
+        if not self.hosts:
+            raise ValueError("a trusted proxy needs the hosts that it calls from")
+        for host in self.hosts:
+            ip_network(host)
+        for header in (self.tenant_header, self.subject_header, self.roles_header):
+            if header != header.lower():
+                raise ValueError(f"{header} must be in lower case, as headers arrive")
 
 
 class Algorithm(StrEnum):
@@ -126,6 +165,10 @@ class CredentialSettings:
     """None by default: nobody off this machine gets in."""
     issuers: tuple[Issuer, ...] = ()
     """Whose tokens are taken."""
+    certificates: tuple[KnownCertificate, ...] = ()
+    """Whose certificates are known, where `rpc.client_ca_file` asks clients for one. The first that fits counts."""
+    proxies: tuple[TrustedProxy, ...] = ()
+    """Who may say in headers who calls."""
     allow_loopback: bool = True
     """Whoever has a shell here may call without a key; the embedded default needs no set-up."""
     loopback_tenant: str = "local"

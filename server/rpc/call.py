@@ -1,7 +1,9 @@
 """One gRPC call: who makes it, over what, and how an error leaves it."""
 
 import logging
+import ssl
 import traceback
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import grpc
@@ -43,13 +45,21 @@ async def visit_of(context: Context, identifier: Identifier) -> Visit:
         UnknownCaller: no credentials, or none that are valid.
         IssuerUnavailable: whether they are valid cannot be found out now.
     """
-    pairs = context.invocation_metadata() or ()
+    pairs, transport = context.invocation_metadata() or (), context.auth_context()
     return await visit_from(
         identifier,
         ((key, value) for key, value in pairs if isinstance(value, str)),
         host=host_of(context.peer()),
-        has_tls=context.auth_context().get("transport_security_type") == [b"ssl"],
+        has_tls=transport.get("transport_security_type") == [b"ssl"],
+        certificate=_der(transport),
     )
+
+
+def _der(transport: Mapping[str, Iterable[bytes]]) -> bytes | None:
+    """Return the client's certificate; None when it was not asked for one."""
+    for pem in transport.get("x509_pem_cert", ()):
+        return ssl.PEM_cert_to_DER_cert(pem.decode("ascii"))
+    return None
 
 
 def host_of(peer: str) -> str:

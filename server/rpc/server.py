@@ -12,7 +12,7 @@ from headworks.server.rpc.servicer import TurnService
 from headworks.server.rpc.settings import RpcSettings
 from headworks.server.turn.runner import TurnRunner
 from headworks.server.visit.address import with_port
-from headworks.server.visit.tls import server_context
+from headworks.server.visit.tls import read_authorities, server_context
 from headworks.v1 import turn_pb2
 from headworks.v1.turn_pb2_grpc import add_TurnServiceServicer_to_server
 
@@ -71,7 +71,9 @@ class RpcServer:
             return self._server.add_insecure_port(address)
         server_context(settings.certificate_file, settings.certificate_key_file)  # gRPC would only say: cannot bind
         pair = (settings.certificate_key_file.read_bytes(), settings.certificate_file.read_bytes())
-        return self._server.add_secure_port(address, grpc.ssl_server_credentials([pair]))
+        authorities = None if settings.client_ca_file is None else read_authorities(settings.client_ca_file)
+        credentials = grpc.ssl_server_credentials([pair], authorities, require_client_auth=authorities is not None)
+        return self._server.add_secure_port(address, credentials)
 
 
 def core_options(settings: RpcSettings) -> list[tuple[str, int]]:

@@ -25,6 +25,9 @@ class RpcSettings:
     """PEM chain; TLS is on when it and its key are set."""
     certificate_key_file: Path | None = None
     """PEM, without a passphrase."""
+    client_ca_file: Path | None = None
+    """Authorities as PEM. When it is set, every client must show a certificate of theirs (mTLS); whose it is,
+    `policy.credentials.certificates` says."""
     max_message_bytes: int = 4 * 1024 * 1024
     """Of one message, before it is parsed; the contract's chunks are at most 1 MiB, and what is larger is cut up. Over
     twice as much gRPC itself refuses, without saying which setting."""
@@ -68,6 +71,8 @@ class RpcSettings:
     def __post_init__(self) -> None:
         require_host(self.host)
         require_pair(self.certificate_file, self.certificate_key_file)
+        if self.client_ca_file is not None and self.certificate_file is None:
+            raise ValueError("client_ca_file needs certificate_file: without TLS nobody shows a certificate")
         for name in _POSITIVE:
             value = getattr(self, name)
             if value is not None and value <= 0:

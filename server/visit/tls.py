@@ -5,7 +5,7 @@ from pathlib import Path
 
 
 def server_context(certificate: Path, key: Path) -> ssl.SSLContext:
-    """Load the certificate that clients are shown; they are not asked for one of their own.
+    """Load the certificate that clients are shown.
 
     Args:
         certificate: PEM chain, the server's own first.
@@ -20,6 +20,20 @@ def server_context(certificate: Path, key: Path) -> ssl.SSLContext:
         why = error.strerror if not isinstance(error, ssl.SSLError) else "not a certificate and its key in PEM"
         raise OSError(f"{certificate} with {key}: {why}") from error
     return context
+
+
+def read_authorities(file: Path) -> bytes:
+    """Read the authorities that clients' certificates are checked against, as PEM.
+
+    Raises:
+        OSError: it cannot be read, or holds no certificate; names the file.
+    """
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(file)
+        return file.read_bytes()
+    except OSError as error:
+        why = error.strerror if not isinstance(error, ssl.SSLError) else "no certificate in PEM"
+        raise OSError(f"{file}: {why}") from error
 
 
 def require_pair(certificate: Path | None, key: Path | None) -> None:

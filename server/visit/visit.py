@@ -30,7 +30,14 @@ class Visit:
     peer count by it, see `peer_name`."""
 
 
-async def visit_from(identifier: Identifier, pairs: Iterable[tuple[str, str]], *, host: str, has_tls: bool) -> Visit:
+async def visit_from(
+    identifier: Identifier,
+    pairs: Iterable[tuple[str, str]],
+    *,
+    host: str,
+    has_tls: bool,
+    certificate: bytes | None = None,
+) -> Visit:
     """Identify the sender of a request, before any of its content is read.
 
     Callers that a local proxy forwards are not local, and nobody knows how their bytes came to the proxy.
@@ -39,6 +46,7 @@ async def visit_from(identifier: Identifier, pairs: Iterable[tuple[str, str]], *
         pairs: The request's metadata or headers, names in lower case.
         host: The address at the other end of the connection, without its port; "" when the transport names none.
         has_tls: The connection itself is TLS.
+        certificate: What the other end has shown, verified, in DER; where a proxy stands between it is the proxy's.
     Raises:
         UnknownCaller: no credentials, or none that are valid.
         IssuerUnavailable: whether they are valid cannot be found out now.
@@ -49,6 +57,8 @@ async def visit_from(identifier: Identifier, pairs: Iterable[tuple[str, str]], *
         metadata,
         is_loopback=is_direct and is_loopback(host) and is_meant_for_loopback(metadata),
         is_encrypted=is_direct and has_tls,
+        certificate=certificate if is_direct else None,
+        host=host,
     )
     return Visit(
         caller=await identifier.identify(peer),

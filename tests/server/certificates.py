@@ -37,6 +37,37 @@ def make_certificate(folder: Path, name: str = "server", passphrase: bytes = b""
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .sign(key, hashes.SHA256())
     )
+    return _written(folder, name, certificate, key, passphrase)
+
+
+def make_client_certificate(folder: Path, name: str, *names: x509.GeneralName) -> tuple[Certificate, Path]:
+    """Write a certificate with these names, signed by a new authority; return it and the authority's file."""
+    authority_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
+    now = datetime.now(UTC)
+    issuer = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"{name} authority")])
+    base = x509.CertificateBuilder(
+        issuer_name=issuer,
+        serial_number=x509.random_serial_number(),
+        not_valid_before=now - timedelta(hours=1),
+        not_valid_after=now + timedelta(hours=1),
+    )
+    authority = (
+        base.subject_name(issuer)
+        .public_key(authority_key.public_key())
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .sign(authority_key, hashes.SHA256())
+    )
+    signed = base.subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "ann")])).public_key(key.public_key())
+    if names:
+        signed = signed.add_extension(x509.SubjectAlternativeName(names), critical=False)
+    authority_file = folder / f"{name}-ca.crt"
+    authority_file.write_bytes(authority.public_bytes(serialization.Encoding.PEM))
+    return _written(folder, name, signed.sign(authority_key, hashes.SHA256()), key), authority_file
+
+
+def _written(
+    folder: Path, name: str, certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey, passphrase: bytes = b""
+) -> Certificate:
     made = Certificate(folder / f"{name}.crt", folder / f"{name}.key")
     made.file.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
     locked = serialization.BestAvailableEncryption(passphrase) if passphrase else serialization.NoEncryption()

@@ -2,11 +2,14 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import grpc
 import pytest
+from cryptography import x509
 
+from headworks.policy.identity.settings import CredentialSettings, KnownCertificate
 from headworks.policy.question import Question
 from headworks.policy.verdict import Verdict
 from headworks.server.client.client import CallFailed, HeadworksClient
@@ -17,7 +20,7 @@ from headworks.server.turn.steps import Setup
 from headworks.server.visit.visit import Visit
 from headworks.v1.turn_pb2_grpc import TurnServiceStub
 from tests.fakes.judges import AllowingJudge
-from tests.server.certificates import Certificate, make_certificate
+from tests.server.certificates import Certificate, make_certificate, make_client_certificate
 from tests.server.cli.conftest import command
 from tests.server.client.test_client import nothing
 from tests.server.edge import Edge, edge, failure_of, turn
@@ -149,3 +152,45 @@ def test_off_loopback_tls_alone_and_keys_alone_are_too_little(certificate: Certi
     with pytest.raises(SettingsError, match=r"rpc\.certificate_file"):
         load(overrides={**host, **keys}, environment={})
     assert load(overrides={**host, **tls, **keys}, environment={}).rpc.certificate_file == certificate.file
+
+
+@asynccontextmanager
+async def client_showing(own: Certificate, root: bytes, server: Edge) -> AsyncIterator[grpc.aio.Channel]:
+    credentials = grpc.ssl_channel_credentials(root, own.key_file.read_bytes(), own.file.read_bytes())
+    async with grpc.aio.secure_channel(f"127.0.0.1:{server.server.port}", credentials) as channel:
+        yield channel
+
+
+async def test_a_client_is_known_by_its_certificate(certificate: Certificate, tmp_path: Path) -> None:
+    """One of another authority, or none, is turned away before any call; one of an unknown name is nobody's."""
+    name_of_app = x509.UniformResourceIdentifier("spiffe://example.org/app")
+    app, authority = make_client_certificate(tmp_path, "app", name_of_app)
+    stranger, _ = make_client_certificate(tmp_path, "stranger", name_of_app)
+    rpc = replace(secured(certificate), client_ca_file=authority)
+    for name, code in (("spiffe://example.org/app", None), ("spiffe://example.org/b", grpc.StatusCode.UNAUTHENTICATED)):
+        known = CredentialSettings(certificates=(KnownCertificate(name, "acme", "app"),))
+        async with watched(rpc=rpc, credentials=known) as server:
+            async with client_showing(app, certificate.root, server) as channel:
+                if code is None:
+                    await next_event(TurnServiceStub(channel).Converse(iter(turn("Hello."))), "finished")
+                    await settled(server)
+                    assert server.meter.totals("acme").turns == 1
+                else:
+                    assert (await failure_of(TurnServiceStub(channel).Converse(iter(turn("Hello."))))).code is code
+            async with client_showing(stranger, certificate.root, server) as channel:
+                failure = await failure_of(TurnServiceStub(channel).Converse(iter(turn("Hello.")), timeout=10))
+                assert failure.code is grpc.StatusCode.UNAVAILABLE
+            async with client_with(certificate.root, server) as channel:
+                failure = await failure_of(TurnServiceStub(channel).Converse(iter(turn("Hello.")), timeout=10))
+                assert failure.code is grpc.StatusCode.UNAVAILABLE
+
+
+async def test_authorities_that_cannot_be_read_stop_the_start(certificate: Certificate, tmp_path: Path) -> None:
+    """And name their file; serving without asking for certificates would let everybody in."""
+    (tmp_path / "empty.crt").write_text("")
+    for file in (tmp_path / "empty.crt", tmp_path / "missing.crt"):
+        with pytest.raises(OSError, match=file.name):
+            async with edge(rpc=replace(secured(certificate), client_ca_file=file)):
+                pass
+    with pytest.raises(ValueError, match="client_ca_file needs certificate_file"):
+        RpcSettings(client_ca_file=certificate.file)

@@ -210,6 +210,7 @@ def _obligations(held: pb.Obligations) -> Obligations:
         **{name: stated.get(name) for name in CEILINGS},
         weight=stated.get("weight", 1.0),
         per_subject=held.per_subject,
+        cut_answers=held.cut_answers,
         modalities=tuple(_modality(modality).value for modality in held.modalities),
     )
 

@@ -159,6 +159,7 @@ def _obligations(obligations: Obligations) -> pb.Obligations:
         max_concurrent_turns=obligations.max_concurrent_turns,
         weight=obligations.weight if obligations.weight != 1.0 else None,
         per_subject=obligations.per_subject,
+        cut_answers=obligations.cut_answers,
     )
 
 

@@ -94,6 +94,7 @@ STEPPED = Obligations(
     max_concurrent_turns=4,
     weight=2.5,
     per_subject=True,
+    cut_answers=True,
     modalities=("text",),
 )
 BELOW_07 = replace(STEPPED, max_output_tokens=600, max_concurrent_turns=2)

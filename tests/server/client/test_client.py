@@ -51,7 +51,7 @@ async def test_events_arrive_as_they_were_sent(client: HeadworksClient) -> None:
 async def test_every_obligation_and_what_is_left_arrive_as_sent(client: HeadworksClient, turns: ScriptedTurns) -> None:
     """A ceiling that one of the two translations forgets would look like none."""
     numbers = {name: number for number, name in enumerate(CEILINGS, 1)}
-    obligations = Obligations(**numbers, weight=2.5, per_subject=True, modalities=("text",))
+    obligations = Obligations(**numbers, weight=2.5, per_subject=True, cut_answers=True, modalities=("text",))
     judgement = replace(JUDGEMENT, verdict=replace(JUDGEMENT.verdict, obligations=obligations))
     left = (Allowance("obligations.turns_per_second", 5, 4, 0.25), Allowance("obligations.tokens_per_day", 9, 0, 1e5))
     turns.scenes = (Accepted(TURN_ID, "m", judgement, left),)

@@ -23,7 +23,7 @@ ZEROS = {name: f"{name.upper()}_IS_ZERO" for name in CEILINGS} | {"modalities": 
 
 _REASON = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
 _ANSWER_KEYS = frozenset({"allow", "reasons", "obligations"})
-_OBLIGATION_KEYS = frozenset({*ZEROS, "weight", "per_subject", "max_bytes"})
+_OBLIGATION_KEYS = frozenset({*ZEROS, "weight", "per_subject", "cut_answers", "max_bytes"})
 
 
 class OddAnswer(ValueError):
@@ -51,9 +51,9 @@ def verdict_from(document: object, *, judge: str, decision_id: str, revision: st
 
     The only accepted shape is `{"allow": bool, "reasons": [CODE], "obligations": {...}}` with nothing beside it.
     A refusal states at least one reason; an allow states at least which modalities it is for. A ceiling that is
-    null or absent is none, a weight 1 and `per_subject` false. A ceiling of zero, like an empty list of modalities,
-    means never: such an allow is a refusal, with the reasons of `ZEROS`. A ceiling over `HIGHEST_CEILING` is lowered
-    to it. A refusal carries no obligations.
+    null or absent is none, a weight 1, and `per_subject` and `cut_answers` are false. A ceiling of zero, like an empty
+    list of modalities, means never: such an allow is a refusal, with the reasons of `ZEROS`. A ceiling over
+    `HIGHEST_CEILING` is lowered to it. A refusal carries no obligations.
 
     Args:
         document: The value of the decision rule, parsed from JSON.
@@ -112,7 +112,8 @@ def _obligations(value: object, *, is_allow: bool) -> Obligations:
     return Obligations(
         **{name: _ceiling(fields, name) for name in CEILINGS},
         weight=_weight(fields.get("weight")),
-        per_subject=_per_subject(fields.get("per_subject")),
+        per_subject=_flag(fields, "per_subject"),
+        cut_answers=_flag(fields, "cut_answers"),
         modalities=_modalities(fields.get("modalities", [])),
         max_bytes=_max_bytes(fields.get("max_bytes")),
     )
@@ -135,9 +136,10 @@ def _weight(value: object) -> float:
     return float(value)
 
 
-def _per_subject(value: object) -> bool:
+def _flag(fields: Mapping[str, Any], name: str) -> bool:
+    value = fields.get(name)
     if value is not None and not isinstance(value, bool):
-        raise OddAnswer("per_subject: not a boolean")
+        raise OddAnswer(f"{name}: not a boolean")
     return bool(value)
 
 

@@ -46,6 +46,8 @@ class Obligations:
     1."""
     per_subject: bool = False
     """Whether each subject of the tenant has the rates and the turns at once for itself."""
+    cut_answers: bool = False
+    """Whether an answer ends with the last token that the minute or the day has for it, so that neither is exceeded."""
     modalities: tuple[str, ...] = ()
     """The kinds of input that the turn may carry, from `facts.MODALITIES`; none unless they are named."""
     max_bytes: tuple[tuple[str, int], ...] = ()

@@ -16,6 +16,7 @@
 #   "turns_per_second", "turns_per_day", "tokens_per_second", "tokens_per_day"   rates, like those of a minute
 #   "max_concurrent_turns"   turns that run at once
 #   "per_subject"            true: each subject has the rates and the turns at once for itself
+#   "cut_answers"            true: an answer ends with what is left of the minute and the day, so neither is exceeded
 #   "weight"                 its share when tenants wait for each other; 1 where it is absent
 #   "trust_steps"            ceilings of callers whose trust is below a step; of all that hold, the least counts:
 #                            [{"below": 0.5, "tokens_per_minute": 10000}, {"below": 0.4, "tokens_per_minute": 1000}]
@@ -91,6 +92,7 @@ held contains "ceilings" if {
 		is_number(value)
 	}
 	is_boolean(per_subject)
+	is_boolean(cut_answers)
 	is_array(trust_steps)
 	every step in trust_steps {
 		is_number(step.below)
@@ -113,6 +115,8 @@ step_names := {
 }
 
 per_subject := object.get(tenant, "per_subject", false)
+
+cut_answers := object.get(tenant, "cut_answers", false)
 
 trust_steps := object.get(tenant, "trust_steps", [])
 
@@ -144,6 +148,7 @@ obligations := object.union_n([
 		"modalities": allowed_modalities,
 		"max_bytes": {modality: tenant.max_bytes[modality] | some modality in allowed_modalities},
 		"per_subject": per_subject,
+		"cut_answers": cut_answers,
 	},
 	tightened,
 ])

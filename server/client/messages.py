@@ -212,6 +212,7 @@ def _obligations(held: pb.Obligations) -> Obligations:
         **ceilings,
         weight=stated.get("weight", 1.0),
         per_subject=held.per_subject,
+        cut_answers=held.cut_answers,
         modalities=tuple(_modality(modality).value for modality in held.modalities),
         max_bytes=tuple((_modality(ceiling.modality).value, ceiling.bytes) for ceiling in held.max_bytes),
     )

@@ -59,6 +59,8 @@ class Admission:
         self._forecast = Forecast(settings.line.max_retry_seconds)
         self._running = Running()
         self._is_draining = False
+        self._is_short = False
+        """Whether the next one in line waits for tokens, so that whoever comes must not pass it by needing fewer."""
         self._idle = asyncio.Event()
         self._idle.set()
 
@@ -156,13 +158,17 @@ class Admission:
         await self._idle.wait()
 
     async def _acquire(self, claim: Claim) -> None:
-        self._check(claim, 0, is_free=True)
-        if self._missing(claim) is None:
+        self._check(claim, 0, is_free=not self._is_short)
+        missing = self._missing(claim)
+        if missing is None and not self._is_short:
             self._orders[claim.service_class].started(claim)
             self._give(claim)
             return
         self._line.join(claim)
         self._idle.clear()
+        if missing is None:
+            self._serve_line()  # its class or its tenant may be first in turn
+        self._is_short |= missing is not None and missing[0] == _TOKENS
         now = self._clock.now()
         longest = min(self._line.max_wait_seconds(claim.service_class, now), claim.deadline - now)
         missing = None
@@ -278,6 +284,7 @@ class Admission:
             self._release(claim)
         elif not claim.given.done() or claim.given.cancelled():
             self._line.leave(claim)
+            self._is_short &= len(self._line) > 0
         self._note_idle()
 
     def _serve_line(self) -> None:
@@ -303,9 +310,9 @@ class Admission:
             is_short = missing is not None and missing[0] == _TOKENS
             return missing is None
 
-        if not len(self._line):
-            return None
-        return self._line.next(may_run, self._running.by_class, self.limit.turns)
+        claim = self._line.next(may_run, self._running.by_class, self.limit.turns) if len(self._line) else None
+        self._is_short = is_short
+        return claim
 
     def _note_idle(self) -> None:
         if not self.held and not len(self._line):

@@ -54,13 +54,21 @@ class _Rates:
 class Spending:
     """What one running turn spends. Input is charged as it is fed, output was reserved and is settled at the end."""
 
-    def __init__(self, state: State, totals: TenantTotals, buckets: Sequence[Bucket], reserved: int) -> None:
+    def __init__(
+        self, state: State, totals: TenantTotals, buckets: Sequence[Bucket], reserved: int, *, is_exact: bool
+    ) -> None:
         self._state = state
         self._totals = totals
         self._buckets = buckets
         self._reserved = reserved
+        self._is_exact = is_exact
         self.output_tokens = 0
         """Of the answer, as charged so far."""
+
+    @property
+    def answer_tokens(self) -> int | None:
+        """The most that the answer may have, where it is cut at what is left; what the prompt took of it is gone."""
+        return self._reserved if self._is_exact else None
 
     async def charge_input(self, tokens: int) -> None:
         """Charge tokens of the prompt.
@@ -70,9 +78,12 @@ class Spending:
                 A second is too short to end a turn for: what is spent over it delays the tenant's next turn.
         """
         if self._buckets:
-            own = 1 - self._reserved
-            takes = [Take(bucket, tokens, own if bucket.period_seconds > 1 else _ANY_LEVEL) for bucket in self._buckets]
-            _granted(await self._state.take(takes))
+            least = tokens if self._is_exact else 1 - self._reserved
+            decision = await self._state.take(_takes(self._buckets, tokens, least, _ANY_LEVEL))
+            if self._is_exact and isinstance(decision, Refused) and tokens < self._reserved:
+                self._reserved -= tokens
+            else:
+                _granted(decision)
         self._totals.input_tokens += tokens
 
     def charge_output(self, tokens: int) -> None:
@@ -131,20 +142,20 @@ class Meter:
     async def reserve(self, caller: Caller, obligations: Obligations, tokens: int) -> AsyncGenerator[Spending, None]:
         """Keep an answer's ceiling aside for the length of the block, in which the turn runs.
 
-        So a tenant whose turns start together overdraws a rate by at most what one of them may spend. However the
-        block ends, what the answer did not use is given back, and the turn runs no more.
+        So a tenant whose turns start together overdraws a rate by at most what one of them may spend. Where answers
+        are cut, only what is left is kept aside, the prompt takes from it what is left nowhere else, and no minute and
+        no day is overdrawn. However the block ends, what was not used is given back, and the turn runs no more.
 
         Raises:
             TooMany: a rate is used up or reserved, or too many turns run.
         """
-        rates = self._rates_of(caller, obligations)
+        rates, is_exact = self._rates_of(caller, obligations), obligations.cut_answers
         running, lease = rates.running, ""
         if rates.tokens or running:
-            takes = [Take(bucket, tokens, 1, is_reserved=True) for bucket in rates.tokens]
-            lease = _granted(await self._state.take(takes, running)).lease
+            tokens, lease = await self._set_aside(rates, tokens, is_exact=is_exact)
         account = self._account(caller.tenant)
         account.running += 1
-        spending = Spending(self._state, account.totals, rates.tokens, tokens)
+        spending = Spending(self._state, account.totals, rates.tokens, tokens, is_exact=is_exact)
         try:
             yield spending
         finally:
@@ -155,6 +166,24 @@ class Meter:
     def totals(self, tenant: str) -> TenantTotals:
         """Return the tenant's line; it changes as more is booked."""
         return self._account(tenant).totals
+
+    async def _set_aside(self, rates: _Rates, most: int, *, is_exact: bool) -> tuple[int, str]:
+        """Reserve tokens; return how many, and the lease of the turn that runs.
+
+        Args:
+            is_exact: Reserve no more than there is.
+        """
+        while True:
+            tokens = await self._left(rates.tokens, most) if is_exact else most
+            takes = _takes(rates.tokens, tokens, tokens if is_exact else 1, 1, is_reserved=True)
+            decision = await self._state.take(takes, rates.running)
+            if not (is_exact and tokens > 1 and _lacks_tokens(decision)):
+                return tokens, _granted(decision).lease
+
+    async def _left(self, buckets: Sequence[Bucket], most: int) -> int:
+        """Return how many tokens a minute and a day still have, from 1 to `most`."""
+        long = [bucket for bucket in buckets if not _is_short(bucket)]
+        return max(1, min([most, *[int(level) for level in await self._state.look(long)]]))
 
     def _rates_of(self, caller: Caller, obligations: Obligations) -> _Rates:
         return self._rates(caller.tenant, caller.subject if obligations.per_subject else None, obligations)
@@ -197,6 +226,24 @@ def _buckets(holder: str, obligations: Obligations, rates: Sequence[tuple[str, f
         for name, seconds in rates
         if (allowed := getattr(obligations, name)) is not None
     )
+
+
+def _is_short(bucket: Bucket) -> bool:
+    """Whether it holds a second, which is too little to end a turn for."""
+    return bucket.period_seconds <= 1
+
+
+def _takes(
+    buckets: Sequence[Bucket], tokens: int, at_least: int, at_least_of_a_second: int, *, is_reserved: bool = False
+) -> list[Take]:
+    return [
+        Take(bucket, tokens, at_least_of_a_second if _is_short(bucket) else at_least, is_reserved) for bucket in buckets
+    ]
+
+
+def _lacks_tokens(decision: Granted | Refused) -> bool:
+    """Whether a minute or a day has less than was asked for: another turn, or another gateway, was faster."""
+    return isinstance(decision, Refused) and isinstance(decision.lacking, Bucket) and not _is_short(decision.lacking)
 
 
 def _granted(decision: Granted | Refused) -> Granted:

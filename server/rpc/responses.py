@@ -163,6 +163,7 @@ def _obligations(obligations: Obligations) -> pb.Obligations:
             pb.SizeCeiling(modality=_MODALITIES[Modality(name)], bytes=ceiling)
             for name, ceiling in obligations.max_bytes
         ],
+        cut_answers=obligations.cut_answers,
     )
 
 

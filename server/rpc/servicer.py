@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 
+import grpc
+
 from headworks.intake.span import Modality
 from headworks.server.client.contract import SERVICE_CLASS_KEY
 from headworks.server.clock import Clock
@@ -104,6 +106,8 @@ class _Sender:
 
         Raises:
             TurnTimedOut: the caller did not read for too long.
+            CancelledError: the call is over. A write that was under way when its caller left fails before gRPC reports
+                the cancel, and that is no error of ours.
         """
         response = response_from(event)
         if response is None:
@@ -116,3 +120,5 @@ class _Sender:
                     await self._context.write(response)
             except TimeoutError as error:
                 raise TurnTimedOut("rpc.send_seconds") from error
+            except grpc.aio.BaseError:
+                raise asyncio.CancelledError from None

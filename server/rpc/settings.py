@@ -43,9 +43,9 @@ class RpcSettings:
     max_connection_streams: int = 128
     """Calls at once on one connection."""
     max_pending_calls: int = 3_000
-    """Calls that gRPC keeps until the event loop takes them up; it ends one more without a reason of ours. It is as
-    high as gRPC's own, so that a call that is too much is nearly always refused by name, and that limits in `flow` are
-    met first."""
+    """Calls of one method, beside `max_accepts`, that gRPC keeps until the event loop takes them up; it ends others
+    with CANCELLED and without a reason of ours. It is as high as gRPC's own, so that a call that is too much is nearly
+    always refused by name, and that limits in `flow` are met first."""
     handshake_seconds: float = 10.0
     """From the connection to the end of TLS and of the first HTTP/2 settings, as long as HTTP waits for headers. A
     connection that says nothing holds its place among `max_connections` for so long."""

@@ -5,9 +5,10 @@ from contextlib import aclosing
 
 from headworks.intake.prompt.decoder import TextDecoder
 from headworks.server.clock import Clock
-from headworks.server.engine.engine import Engine, EngineRequest, FinishReason
+from headworks.server.engine.engine import Engine, EngineRequest, FinishReason, Piece
 from headworks.server.engine.errors import EngineBroken, EngineUnavailable
 from headworks.server.flow.grant import Grant
+from headworks.server.flow.meter import Spending
 from headworks.server.turn.errors import TurnTimedOut
 from headworks.server.turn.feed import PromptFeed
 from headworks.server.turn.record import TurnRecord
@@ -23,6 +24,7 @@ class Answer:
         engine: Engine,
         decoder: TextDecoder,
         grant: Grant,
+        spending: Spending,
         record: TurnRecord,
         settings: AnswerSettings,
         clock: Clock,
@@ -30,6 +32,7 @@ class Answer:
         self._engine = engine
         self._decoder = decoder
         self._grant = grant
+        self._spending = spending
         self._record = record
         self._settings = settings
         self._clock = clock
@@ -63,14 +66,27 @@ class Answer:
 
     async def _attempt(self, request: EngineRequest, feed: PromptFeed) -> None:
         async with aclosing(feed.chunks()) as prompt, aclosing(self._engine.answer(request, prompt)) as pieces:
-            async for piece in pieces:
+            async for made in pieces:
+                piece = self._allowed(made)
                 self._record.answered(len(piece.token_ids))
                 self._grant.answered(len(piece.token_ids), is_last=piece.finish is not None)
                 self._finish = piece.finish
                 self._pending.extend(piece.token_ids)
                 self._changed.set()
+                if piece is not made:
+                    return
         if self._finish is None:
             raise EngineBroken("the engine ended the answer without a reason")
+
+    def _allowed(self, piece: Piece) -> Piece:
+        """Return as much of a piece as the caller's rates have left; with the last of that the answer ends."""
+        most = self._spending.answer_tokens
+        if most is None:
+            return piece
+        left, tokens = most - self._record.output_tokens, len(piece.token_ids)
+        if tokens < left or (tokens == left and piece.finish is not None):
+            return piece
+        return Piece(piece.token_ids[:left], FinishReason.LENGTH)
 
     async def _deliver(self, sink: Sink) -> FinishReason:
         while True:

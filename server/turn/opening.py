@@ -104,7 +104,7 @@ class Opening:
             record.permitted()
             async with self._meter.reserve(visit.caller, inspection.obligations, ceiling) as spending:
                 try:
-                    yield OpenTurn(setup, first, ceiling, inspection, spending, grant)
+                    yield OpenTurn(setup, first, _least(ceiling, spending.answer_tokens), inspection, spending, grant)
                 finally:
                     spending.charge_output(record.output_tokens)
 

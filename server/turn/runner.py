@@ -75,7 +75,9 @@ class TurnRunner:
         ):
             prompt = TurnPrompt(self._served, turn, record, sink)
             decoder = self._served.text_decoder()
-            answer = Answer(self._served.engine, decoder, turn.grant, record, self._settings.answer, self._clock)
+            answer = Answer(
+                self._served.engine, decoder, turn.grant, turn.spending, record, self._settings.answer, self._clock
+            )
             request = EngineRequest(turn_id, _sampling(turn), record.engine_headers)
             async with asyncio.TaskGroup() as tasks:
                 answering = tasks.create_task(answer.run(request, prompt.feed, sink))

@@ -118,6 +118,7 @@ ODD: list[tuple[str, Any]] = [
     ("a weight that is no number", {**ALLOW, "obligations": {"modalities": [], "weight": float("nan")}}),
     ("a weight that is true", {**ALLOW, "obligations": {"modalities": [], "weight": True}}),
     ("a subject in text", {**ALLOW, "obligations": {"modalities": [], "per_subject": "yes"}}),
+    ("a cut in text", {**ALLOW, "obligations": {"modalities": [], "cut_answers": "yes"}}),
     ("a weight in text", {**ALLOW, "obligations": {"modalities": [], "weight": "2"}}),
     ("a ceiling that JSON cannot keep", {**ALLOW, "obligations": {"modalities": [], "max_input_tokens": 2**53}}),
 ]

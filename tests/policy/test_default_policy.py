@@ -95,6 +95,7 @@ STEPPED = Obligations(
     max_concurrent_turns=4,
     weight=2.5,
     per_subject=True,
+    cut_answers=True,
     modalities=("text",),
     max_bytes=(("text", 1000),),
 )

@@ -15,6 +15,7 @@ from headworks.policy.verdict import Obligations
 from headworks.server.clock import SystemClock
 from headworks.server.engine.settings import SimulatedSettings
 from headworks.server.engine.simulated import SimulatedEngine
+from headworks.server.flow.settings import FlowSettings
 from headworks.server.rpc.server import SERVICE_NAME
 from headworks.server.rpc.settings import RpcSettings
 from headworks.server.telemetry.settings import TelemetrySettings
@@ -25,6 +26,7 @@ from headworks.v1 import turn_pb2 as pb
 from tests.fakes.engines import FailingEngine, TalkingEngine
 from tests.fakes.judges import AllowingJudge, BrokenJudge, DenyingJudge
 from tests.server.edge import END, csv, edge, failure_from, failure_of, held_open, setup, table, text, turn
+from tests.server.rpc.watching import until
 
 INVALID, EXHAUSTED = grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.RESOURCE_EXHAUSTED
 
@@ -225,6 +227,21 @@ async def test_failure_before_the_first_token_is_tried_again() -> None:
         assert replies[-1].WhichOneof("event") == "finished"
         assert server.engine.prompts[0] == server.engine.prompts[1]
         assert server.meter.totals("local").input_tokens == len(server.engine.prompts[0])
+
+
+async def test_a_turn_that_the_engine_dropped_keeps_its_place() -> None:
+    """It is given to the engine again at once, and not behind those who wait (vllm#41951)."""
+    async with edge(FailingEngine(failures=1), flow=FlowSettings(max_turns=1)) as server:
+        dropped = server.stub.Converse()
+        for step in (setup(), text("Hello.")):
+            await dropped.write(step)
+        await until(lambda: server.admission.held)
+        others = [server.stub.Converse(iter(turn("Hello."))) for _ in range(20)]
+        await until(lambda: server.admission.waiting == len(others))
+        await dropped.write(END)
+        await asyncio.gather(*(read_until(call, "finished") for call in (dropped, *others)))
+        ids = [request.turn_id for request in server.engine.requests]
+        assert (ids[0], len(set(ids)), len(ids)) == (ids[1], 21, 22)
 
 
 async def test_failure_on_every_attempt_says_when_to_retry() -> None:

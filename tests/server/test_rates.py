@@ -15,6 +15,7 @@ from headworks.policy.identity.settings import ApiKey, CredentialSettings
 from headworks.policy.regorus import RegorusJudge
 from headworks.policy.settings import RegorusSettings
 from headworks.policy.verdict import Obligations
+from headworks.server.rpc.settings import RpcSettings
 from headworks.v1 import turn_pb2 as pb
 from tests.fakes.clocks import HandClock
 from tests.fakes.engines import FailingEngine, TalkingEngine
@@ -110,6 +111,50 @@ async def test_a_limit_counts_while_the_answer_streams() -> None:
         await server.is_clean()
         engine.may_talk.set()
         assert server.meter.totals("local").output_tokens >= 1
+
+
+async def spoken(call: Any) -> tuple[int, pb.Finished]:
+    """Read an answer to its end; return its tokens and how it ended."""
+    replies = [reply async for reply in call]
+    return sum(len(reply.delta.token_ids) for reply in replies), replies[-1].finished
+
+
+async def test_an_answer_is_cut_with_the_last_token_of_the_day() -> None:
+    """A limit that applied after the stream was exceeded by every stream that ran (aigw#2394).
+
+    The engine would say 200 tokens, and its own ceiling lets it; the day has 90 for prompt and answer together.
+    """
+    engine = TalkingEngine(tokens=200)
+    obligations = Obligations(max_output_tokens=200, tokens_per_day=90, cut_answers=True)
+    async with edge(engine, AllowingJudge(obligations), clock=HandClock()) as server:
+        said, finished = await spoken(server.stub.Converse(iter(turn("Hello"))))
+        assert finished.reason == pb.FINISH_REASON_LENGTH
+        assert said == finished.usage.output_tokens == 90 - finished.usage.input_tokens
+        assert finished.usage.allowances[0].remaining == 0
+        await server.is_clean()
+        assert len(engine.closed) == 1
+        failure = await failure_of(server.stub.Converse(iter(turn("Hello"))))
+        assert failure.metadata["limit"] == "obligations.tokens_per_day"
+
+
+async def test_hundreds_at_once_cannot_exceed_a_cut_day() -> None:
+    """However many stream together, they say what the day has."""
+    judge = AllowingJudge(Obligations(tokens_per_day=5_000, cut_answers=True))
+    rpc = RpcSettings(port=0, max_connection_streams=200)
+    async with edge(TalkingEngine(tokens=200), judge, rpc=rpc, clock=HandClock()) as server:
+        calls = [server.stub.Converse(iter(turn("Hello"))) for _ in range(200)]
+        codes = await asyncio.gather(*(_code(call) for call in calls))
+        assert set(codes) == {grpc.StatusCode.OK, EXHAUSTED}
+        totals = server.meter.totals("local")
+        assert 4_000 < totals.input_tokens + totals.output_tokens <= 5_000
+
+
+async def test_an_answer_that_fits_is_not_cut() -> None:
+    """The option shortens nothing while there is enough."""
+    obligations = Obligations(tokens_per_day=10_000, cut_answers=True)
+    async with edge(judge=AllowingJudge(obligations)) as server:
+        said, finished = await spoken(server.stub.Converse(iter(turn("Hello"))))
+        assert (said, finished.reason) == (4, pb.FINISH_REASON_STOP)
 
 
 async def test_what_is_left_falls_with_every_turn() -> None:

@@ -863,6 +863,7 @@ class Obligations(_message.Message):
     WEIGHT_FIELD_NUMBER: _builtins.int
     PER_SUBJECT_FIELD_NUMBER: _builtins.int
     MAX_BYTES_FIELD_NUMBER: _builtins.int
+    CUT_ANSWERS_FIELD_NUMBER: _builtins.int
     max_input_tokens: _builtins.int
     """Most prompt tokens."""
     max_output_tokens: _builtins.int
@@ -887,6 +888,10 @@ class Obligations(_message.Message):
     """
     per_subject: _builtins.bool
     """True where the rates and the turns at once are each subject's own (one user, one key), and not its tenant's together."""
+    cut_answers: _builtins.bool
+    """True where an answer ends with the last token that is left of the minute or the day, with FINISH_REASON_LENGTH.
+    Else it may exceed them.
+    """
     @_builtins.property
     def modalities(self) -> _containers.RepeatedScalarFieldContainer[Global___Modality.ValueType]:
         """Kinds of input that the turn may carry."""
@@ -911,10 +916,11 @@ class Obligations(_message.Message):
         weight: _builtins.float | None = ...,
         per_subject: _builtins.bool = ...,
         max_bytes: _abc.Iterable[Global___SizeCeiling] | None = ...,
+        cut_answers: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_max_concurrent_turns", b"_max_concurrent_turns", "_max_input_tokens", b"_max_input_tokens", "_max_output_tokens", b"_max_output_tokens", "_tokens_per_day", b"_tokens_per_day", "_tokens_per_minute", b"_tokens_per_minute", "_tokens_per_second", b"_tokens_per_second", "_turns_per_day", b"_turns_per_day", "_turns_per_minute", b"_turns_per_minute", "_turns_per_second", b"_turns_per_second", "_weight", b"_weight", "max_concurrent_turns", b"max_concurrent_turns", "max_input_tokens", b"max_input_tokens", "max_output_tokens", b"max_output_tokens", "tokens_per_day", b"tokens_per_day", "tokens_per_minute", b"tokens_per_minute", "tokens_per_second", b"tokens_per_second", "turns_per_day", b"turns_per_day", "turns_per_minute", b"turns_per_minute", "turns_per_second", b"turns_per_second", "weight", b"weight"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_concurrent_turns", b"_max_concurrent_turns", "_max_input_tokens", b"_max_input_tokens", "_max_output_tokens", b"_max_output_tokens", "_tokens_per_day", b"_tokens_per_day", "_tokens_per_minute", b"_tokens_per_minute", "_tokens_per_second", b"_tokens_per_second", "_turns_per_day", b"_turns_per_day", "_turns_per_minute", b"_turns_per_minute", "_turns_per_second", b"_turns_per_second", "_weight", b"_weight", "max_bytes", b"max_bytes", "max_concurrent_turns", b"max_concurrent_turns", "max_input_tokens", b"max_input_tokens", "max_output_tokens", b"max_output_tokens", "modalities", b"modalities", "per_subject", b"per_subject", "tokens_per_day", b"tokens_per_day", "tokens_per_minute", b"tokens_per_minute", "tokens_per_second", b"tokens_per_second", "turns_per_day", b"turns_per_day", "turns_per_minute", b"turns_per_minute", "turns_per_second", b"turns_per_second", "weight", b"weight"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_concurrent_turns", b"_max_concurrent_turns", "_max_input_tokens", b"_max_input_tokens", "_max_output_tokens", b"_max_output_tokens", "_tokens_per_day", b"_tokens_per_day", "_tokens_per_minute", b"_tokens_per_minute", "_tokens_per_second", b"_tokens_per_second", "_turns_per_day", b"_turns_per_day", "_turns_per_minute", b"_turns_per_minute", "_turns_per_second", b"_turns_per_second", "_weight", b"_weight", "cut_answers", b"cut_answers", "max_bytes", b"max_bytes", "max_concurrent_turns", b"max_concurrent_turns", "max_input_tokens", b"max_input_tokens", "max_output_tokens", b"max_output_tokens", "modalities", b"modalities", "per_subject", b"per_subject", "tokens_per_day", b"tokens_per_day", "tokens_per_minute", b"tokens_per_minute", "tokens_per_second", b"tokens_per_second", "turns_per_day", b"turns_per_day", "turns_per_minute", b"turns_per_minute", "turns_per_second", b"turns_per_second", "weight", b"weight"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__max_concurrent_turns: _TypeAlias = _typing.Literal["max_concurrent_turns"]  # noqa: Y015
     _WhichOneofArgType__max_concurrent_turns: _TypeAlias = _typing.Literal["_max_concurrent_turns", b"_max_concurrent_turns"]  # noqa: Y015

@@ -52,7 +52,8 @@ async def test_every_obligation_and_what_is_left_arrive_as_sent(client: Headwork
     """A ceiling that one of the two translations forgets would look like none."""
     numbers = {name: number for number, name in enumerate(CEILINGS, 1)}
     sizes = (("text", 7), ("voice", 2**40))
-    obligations = Obligations(**numbers, weight=2.5, per_subject=True, modalities=("text",), max_bytes=sizes)
+    obligations = Obligations(**numbers, weight=2.5, per_subject=True, cut_answers=True)
+    obligations = replace(obligations, modalities=("text",), max_bytes=sizes)
     judgement = replace(JUDGEMENT, verdict=replace(JUDGEMENT.verdict, obligations=obligations))
     left = (Allowance("obligations.turns_per_second", 5, 4, 0.25), Allowance("obligations.tokens_per_day", 9, 0, 1e5))
     turns.scenes = (Accepted(TURN_ID, "m", judgement, left),)

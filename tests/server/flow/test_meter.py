@@ -1,6 +1,7 @@
 """The meter: what tenants have spent, and whether they may spend more."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -285,3 +286,53 @@ async def test_what_is_left_says_when_it_is_full() -> None:
     clock.turn(left.full_in_seconds)
     (full,) = await meter.admit(caller("a"), obligations)
     assert (full.remaining, full.full_in_seconds) == (864, 0.0)
+
+
+CUT = Obligations(tokens_per_minute=100, tokens_per_second=50, cut_answers=True)
+
+
+async def test_a_cut_answer_has_what_is_left_and_no_minute_is_overdrawn() -> None:
+    """A limit that was applied after the stream let each stream exceed it (aigw#2394)."""
+    meter = meter_for(10, HandClock())
+    async with meter.reserve(caller("a"), CUT, 500) as spending:
+        assert spending.answer_tokens == 100
+        await spending.charge_input(30)
+        assert spending.answer_tokens == 70
+        with pytest.raises(TooMany, match=r"obligations\.tokens_per_minute"):
+            await spending.charge_input(70)
+        spending.charge_output(69)
+        assert [left.remaining for left in await spending.remaining(69)] == [0, 1]
+
+
+async def test_the_prompt_of_a_cut_turn_is_paid_from_what_nobody_has_reserved() -> None:
+    """An answer is shortened only where tokens are short."""
+    meter = meter_for(10, HandClock())
+    async with meter.reserve(caller("a"), CUT, 60) as spending:
+        await spending.charge_input(40)
+        assert spending.answer_tokens == 60
+        await spending.charge_input(1)
+        assert spending.answer_tokens == 59
+
+
+async def test_cut_turns_that_start_together_spend_what_there_is_and_no_more() -> None:
+    """What one of them has reserved is no other's, and what it leaves is there again."""
+    meter = meter_for(10, HandClock())
+    async with (
+        meter.reserve(caller("a"), CUT, 40),
+        meter.reserve(caller("a"), replace(CUT, tokens_per_second=None), 90),
+    ):
+        with pytest.raises(TooMany):
+            async with meter.reserve(caller("a"), CUT, 1):
+                pass
+    async with meter.reserve(caller("a"), CUT, 90) as spending:
+        assert spending.answer_tokens == 90
+
+
+async def test_a_used_up_second_lets_a_cut_turn_wait_and_cuts_nothing() -> None:
+    """A second is too short to end a turn for."""
+    meter = meter_for(10, HandClock())
+    async with meter.reserve(caller("a"), CUT, 60) as spending:
+        assert spending.answer_tokens == 60
+        with pytest.raises(TooMany, match=r"obligations\.tokens_per_second"):
+            async with meter.reserve(caller("a"), CUT, 10):
+                pass

@@ -1,10 +1,14 @@
 """Under overload: who waits, who is refused at once, and when the refused should come back."""
 
 import asyncio
+from collections import Counter
+from collections.abc import Callable
 from contextlib import AsyncExitStack
+from dataclasses import replace
 
 import pytest
 
+from headworks.server.engine.engine import EngineLoad
 from headworks.server.flow.admission import Admission
 from headworks.server.flow.claim import Claim
 from headworks.server.flow.errors import TooLate, TooMany
@@ -28,11 +32,11 @@ async def passes() -> None:
 class Flow:
     """An admission on a hand clock, and the turns that it let in."""
 
-    def __init__(self, turns: int = 2, **settings: object) -> None:
+    def __init__(self, turns: int = 2, load: Callable[[], EngineLoad] = no_load, **settings: object) -> None:
         self.clock = HandClock()
         limit = LimitSettings(least_turns=1, first_turns=turns)
         flow = FlowSettings(max_turns=turns, limit=limit, newcomer_share=0.0, **settings)  # type: ignore[arg-type]
-        self.admission = Admission(flow, self.clock, no_load)
+        self.admission = Admission(flow, self.clock, load)
         self.turns = turns
         self.began: list[str] = []
         self.tasks: list[asyncio.Task[None]] = []
@@ -206,6 +210,51 @@ async def test_batch_turns_have_their_floor_and_leave_interactive_ones_theirs() 
     await flow.end()
 
 
+async def test_floors_come_back_with_the_capacity() -> None:
+    """From four turns to one and back to four; what was kept for each class is kept again (smg PR#1587, PR#1997)."""
+    classes, line = ClassSettings(interactive_floor=0.25, batch_floor=0.25), LineSettings(interactive_seconds=600.0)
+    flow = Flow(turns=4, classes=classes, line=line)
+    for name, service_class in (("batch", ServiceClass.BATCH), ("urgent", ServiceClass.INTERACTIVE)):
+        for _ in range(20):
+            flow.start(flow.claim(name, service_class=service_class))
+        await passes()
+    four, one = {(1, 3)}, {(0, 1), (1, 0)}
+    for lag_seconds, turns, shares in ((0.0, 4, four), (1.0, 1, one), (0.0, 4, four)):
+        flow.admission.pace.lag_seconds = lag_seconds
+        for _ in range(40):
+            flow.admission.look()
+        assert flow.admission.limit.turns == turns
+        await flow.let_go()
+        flow.began.clear()
+        await flow.let_go()
+        began = Counter(flow.began)
+        assert (began["batch"], began["urgent"]) in shares
+        assert flow.admission.held == turns
+    await flow.end()
+
+
+async def test_after_a_preemption_a_newcomer_does_not_take_the_place_that_was_lost() -> None:
+    """The engine computes the turn again, and nobody is let in who would push it out once more (vllm#41951)."""
+    load = EngineLoad(running=0, waiting=0, cache_used=0.0, cache_tokens=1000)
+    flow = Flow(turns=10, load=lambda: load, line=LineSettings(interactive_seconds=600.0))
+    flow.start(flow.claim("preempted", tokens=600))
+    other = flow.start(flow.claim("other", tokens=600))
+    await passes()
+    load = replace(load, preemptions=1)
+    flow.admission.look()
+    flow.start(flow.claim("newcomer", tokens=600))
+    other.cancel()
+    for _ in range(10):
+        flow.start(flow.claim("small", tokens=1))
+    await passes()
+    assert flow.began == ["preempted", "other"]
+    await flow.let_go()
+    assert flow.began[2] == "newcomer"
+    await flow.let_go()
+    assert Counter(flow.began)["small"] == 10
+    await flow.end()
+
+
 async def test_a_tenant_below_its_share_need_not_wait_for_the_others() -> None:
     """A light tenant beside a heavy one is served as if it were nearly alone."""
     clock = HandClock()
@@ -235,4 +284,26 @@ async def test_a_turn_that_lacks_tokens_is_not_overtaken_by_those_who_need_fewer
     assert flow.began == ["first"]
     await flow.let_go()
     assert flow.began == ["first", "long", "short"]
+    await flow.end()
+
+
+async def test_who_comes_later_and_needs_fewer_tokens_waits_behind_a_turn_that_lacks_them() -> None:
+    """Else turns of a few tokens that keep coming would keep a long one out for ever (vllm#41951)."""
+    flow = Flow(turns=10, line=LineSettings(interactive_seconds=600.0))
+    flow.admission.limit._tokens_ceiling().value = 100
+    first = flow.start(flow.claim("first", tokens=90))
+    await passes()
+    long = flow.start(flow.claim("long", tokens=60))
+    flow.start(flow.claim("short", tokens=5))
+    await passes()
+    assert (flow.began, flow.admission.waiting) == (["first"], 2)
+    long.cancel()
+    await passes()
+    flow.admission.look()
+    await passes()
+    assert flow.began == ["first", "short"]
+    first.cancel()
+    flow.start(flow.claim("last", tokens=90))
+    await passes()
+    assert flow.began == ["first", "short", "last"]
     await flow.end()

@@ -1,7 +1,9 @@
 """Connections to the gRPC port: how many, how long, and how they end while turns run."""
 
+import asyncio
 import ssl
-from contextlib import AsyncExitStack
+import threading
+from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,7 @@ from tests.fakes.relay import Relay
 from tests.server.certificates import make_certificate
 from tests.server.edge import Edge, failure_of, turn
 from tests.server.rpc.frames import raw_peer
-from tests.server.rpc.watching import next_event, settled, until, watched
+from tests.server.rpc.watching import PATIENCE_SECONDS, as_normalize, next_event, settled, until, watched
 
 
 async def running_turn(server: Edge) -> Any:
@@ -109,6 +111,34 @@ async def test_a_turn_past_the_grace_of_its_connection_is_cut_and_the_engine_tol
         assert [record.outcome for record in server.recorder.finished] == [Outcome.CANCELLED]
         server.engine.may_talk.set()
         await server.still_works()
+
+
+async def test_calls_that_a_blocked_loop_cannot_take_up_are_bounded() -> None:
+    """One more ends at once and bare; each method has its own, and what was kept is answered (grpc/grpc#205)."""
+    rpc = RpcSettings(port=0, max_accepts=2, max_pending_calls=5, max_connection_streams=200)
+    calls, kept = 40, 5 + 2 + 2  # the core counts one more, and grpc.aio asks for one more
+    async with watched(rpc=rpc) as server:
+        await server.still_works()
+        with grpc.insecure_channel(f"127.0.0.1:{server.server.port}") as channel:
+            stub, ended = TurnServiceStub(channel), threading.Semaphore(0)
+            converse = [stub.Converse(iter(turn("Hello."))) for _ in range(calls)]
+            normalize = [stub.Normalize.future(iter(as_normalize(turn("Hello.")))) for _ in range(calls)]
+            for call in (*converse, *normalize):
+                call.add_done_callback(lambda _: ended.release())
+            for _ in range(2 * (calls - kept)):  # the loop stands still meanwhile
+                assert ended.acquire(timeout=PATIENCE_SECONDS)
+            bare = [(call.code(), call.trailing_metadata()) for call in (*converse, *normalize) if call.done()]
+            assert set(bare) == {(grpc.StatusCode.CANCELLED, ())}
+            await asyncio.gather(*(asyncio.to_thread(_read, call) for call in converse))
+            for some in (converse, normalize):
+                answered = [call for call in some if await asyncio.to_thread(call.code) is grpc.StatusCode.OK]
+                assert 5 <= len(answered) <= kept
+
+
+def _read(call: Any) -> None:
+    with suppress(grpc.RpcError):
+        for _ in call:
+            pass
 
 
 @pytest.mark.parametrize(

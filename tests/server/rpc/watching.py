@@ -37,7 +37,7 @@ class Watcher(Recorder):
 async def watched(*fakes: Any, **options: Any) -> AsyncIterator[Edge]:
     """An `edge` with a `Watcher`; at the end every turn has its record closed and no task is left."""
     before = asyncio.all_tasks()
-    async with edge(*fakes, observer=Watcher(), **options) as server:
+    async with edge(*fakes, **{"observer": Watcher(), **options}) as server:
         yield server
         await settled(server)
     await until(lambda: not _new_tasks(before), 1.0, lambda: f"tasks left: {_new_tasks(before)}")

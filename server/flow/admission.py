@@ -76,8 +76,7 @@ class Admission:
         """Refuse a call before anything of it is read, while the line is standing. Raises as `expect`."""
         self.watch.arrived(self._clock.now())
         if self._is_draining or self._line.is_standing(self._clock.now()):
-            coming = self.lobby.coming(claim.tenant)
-            self._check(claim, coming, is_free=coming < self.limit.turns - self.held)
+            self._check_coming(claim)
 
     def expect(self, claim: Claim, call: SilentCall) -> None:
         """Refuse a turn at once that could not run in time, before anything is spent on it.
@@ -89,8 +88,7 @@ class Admission:
             TooMany: the line is full, or the wait would be too long.
             TooLate: it could not end before its deadline.
         """
-        coming = self.lobby.coming(claim.tenant)
-        self._check(claim, coming, is_free=coming < self.limit.turns - self.held)
+        self._check_coming(claim)
         self.lobby.comes(call)
 
     @asynccontextmanager
@@ -179,6 +177,11 @@ class Admission:
             raise
         except TimeoutError as error:
             raise self._waited(missing) from error
+
+    def _check_coming(self, claim: Claim) -> None:
+        """Refuse a call that would wait too long behind those that have come; kept places are room for it as well."""
+        coming, turns = self.lobby.coming(claim.tenant), self.limit.turns
+        self._check(claim, coming, is_free=coming < turns + self._newcomer_room(claim, turns) - self.held)
 
     def _check(self, claim: Claim, coming: int, *, is_free: bool) -> None:
         """Refuse a turn that may not join the line, unless it need not wait.

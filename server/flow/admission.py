@@ -222,9 +222,15 @@ class Admission:
         return None
 
     def _newcomer_room(self, claim: Claim, turns: int) -> int:
-        """Return the places above the limit that a turn may take because its tenant runs less than an equal share."""
-        tenants = max(len(self._running.by_tenant), self._line.tenants, 1)
-        if claim.service_class is ServiceClass.BATCH or self._running.by_tenant[claim.tenant] >= turns / (tenants + 1):
+        """Return the places above the limit that a turn may take because its tenant runs less than an equal share.
+
+        A tenant with more than one turn in line gets none: equal places would undo the order, by which those with the
+        larger turns run fewer at once.
+        """
+        tenants, running = max(len(self._running.by_tenant), self._line.tenants, 1), self._running.by_tenant
+        if claim.service_class is ServiceClass.BATCH or running[claim.tenant] >= turns / (tenants + 1):
+            return 0
+        if self._line.waiting_of(claim.tenant) > 1:
             return 0
         return math.ceil(self._settings.newcomer_share * turns)
 

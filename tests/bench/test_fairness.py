@@ -46,20 +46,28 @@ def test_kept_places_spare_the_light_tenant_its_wait_for_the_heavy_one() -> None
     assert waits[KEPT] < waits[0.0] / 3
 
 
-def test_prompts_ten_times_as_large_get_equal_tokens_by_counters_only() -> None:
+@pytest.mark.parametrize("kept", [0.0, KEPT])
+def test_prompts_ten_times_as_large_get_equal_tokens_by_counters_only(kept: float) -> None:
     """Round robin by request lets long prompts dominate (llm-d-router#1182)."""
-    doors = {name: gateway(fairness, LONG, 0.0) for name, fairness in orders().items()}
+    doors = {name: gateway(fairness, LONG, kept) for name, fairness in orders().items()}
     jain = {name: run(BACKLOGGED, door, SECONDS).jain() for name, door in {**doors, "llm-d": peer()}.items()}
     assert jain["virtual counters"] >= AIM_JAIN
     for name in ("llm-d", "round robin", "weighted share"):
         assert jain[name] < 0.8
 
 
-def test_a_weight_leaves_the_other_its_share_where_a_strict_band_leaves_nothing() -> None:
+@pytest.mark.parametrize("kept", [0.0, KEPT])
+def test_a_weight_leaves_the_other_its_share_where_a_strict_band_leaves_nothing(kept: float) -> None:
     """Strict priority starves whoever is below it (gateway-api-inference-extension#1861)."""
     assert run(URGENT, peer(), SECONDS).share("patient") == 0
-    ours = run(URGENT, gateway(orders()["virtual counters"], LONG, 0.0), SECONDS)
+    ours = run(URGENT, gateway(orders()["virtual counters"], LONG, kept), SECONDS)
     assert ours.share("patient") == pytest.approx(0.2, abs=0.02)
+
+
+def test_beside_a_heavy_tenant_that_is_refused_the_light_one_hardly_ever_is() -> None:
+    """One tenant's refusals must not be another's: the line that stands is not the light tenant's."""
+    result = run([LIGHT, HEAVY], gateway(orders()["virtual counters"], SHORT, KEPT), SECONDS)
+    assert result.refused_share("light") < result.refused_share("heavy") / 4
 
 
 def test_the_same_seed_gives_the_same_result() -> None:

@@ -224,6 +224,27 @@ async def test_a_tenant_below_its_share_need_not_wait_for_the_others() -> None:
         await asyncio.wait((waiting,))
 
 
+async def test_kept_places_are_not_for_a_tenant_that_queues() -> None:
+    """It would run as many turns as those whose turns are small, and the order could not make tokens equal."""
+    settings = FlowSettings(limit=LimitSettings(first_turns=8), newcomer_share=0.125)
+    admission = Admission(settings, HandClock(), no_load)
+    async with AsyncExitStack() as held:
+        for _ in range(8):
+            await held.enter_async_context(admission.grant(Claim(tenant="heavy")))
+        async with AsyncExitStack() as kept:
+            await kept.enter_async_context(admission.grant(Claim(tenant="large")))
+            grants = [admission.grant(Claim(tenant="large")) for _ in range(2)]
+            queued = [asyncio.create_task(held.enter_async_context(grant)) for grant in grants]
+            await passes()
+        await passes()
+        assert (admission.held, admission.waiting) == (8, 2)
+        await held.enter_async_context(admission.grant(Claim(tenant="light")))
+        assert (admission.held, admission.waiting) == (9, 2)
+        for task in queued:
+            task.cancel()
+        await asyncio.wait(queued)
+
+
 async def test_a_tenant_below_its_share_is_not_refused_for_the_line_of_another() -> None:
     """A heavy tenant's standing line said no for the light one too, before anybody looked at the places kept for it."""
     clock = HandClock()

@@ -78,8 +78,7 @@ class Admission:
         """Refuse a call before anything of it is read, while the line is standing. Raises as `expect`."""
         self.watch.arrived(self._clock.now())
         if self._is_draining or self._line.is_standing(self._clock.now()):
-            coming = self.lobby.coming(claim.tenant)
-            self._check(claim, coming, is_free=coming < self.limit.turns - self.held)
+            self._check_coming(claim)
 
     def expect(self, claim: Claim, call: SilentCall) -> None:
         """Refuse a turn at once that could not run in time, before anything is spent on it.
@@ -91,8 +90,7 @@ class Admission:
             TooMany: the line is full, or the wait would be too long.
             TooLate: it could not end before its deadline.
         """
-        coming = self.lobby.coming(claim.tenant)
-        self._check(claim, coming, is_free=coming < self.limit.turns - self.held)
+        self._check_coming(claim)
         self.lobby.comes(call)
 
     @asynccontextmanager
@@ -186,6 +184,11 @@ class Admission:
         except TimeoutError as error:
             raise self._waited(missing) from error
 
+    def _check_coming(self, claim: Claim) -> None:
+        """Refuse a call that would wait too long behind those that have come; kept places are room for it as well."""
+        coming, turns = self.lobby.coming(claim.tenant), self.limit.turns
+        self._check(claim, coming, is_free=coming < turns + self._newcomer_room(claim, turns) - self.held)
+
     def _check(self, claim: Claim, coming: int, *, is_free: bool) -> None:
         """Refuse a turn that may not join the line, unless it need not wait.
 
@@ -225,9 +228,15 @@ class Admission:
         return None
 
     def _newcomer_room(self, claim: Claim, turns: int) -> int:
-        """Return the places above the limit that a turn may take because its tenant runs less than an equal share."""
-        tenants = max(len(self._running.by_tenant), self._line.tenants, 1)
-        if claim.service_class is ServiceClass.BATCH or self._running.by_tenant[claim.tenant] >= turns / (tenants + 1):
+        """Return the places above the limit that a turn may take because its tenant runs less than an equal share.
+
+        A tenant with more than one turn in line gets none: equal places would undo the order, by which those with the
+        larger turns run fewer at once.
+        """
+        tenants, running = max(len(self._running.by_tenant), self._line.tenants, 1), self._running.by_tenant
+        if claim.service_class is ServiceClass.BATCH or running[claim.tenant] >= turns / (tenants + 1):
+            return 0
+        if self._line.waiting_of(claim.tenant) > 1:
             return 0
         return math.ceil(self._settings.newcomer_share * turns)
 

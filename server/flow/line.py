@@ -40,6 +40,10 @@ class Line:
         """Claims of one class that wait."""
         return len(self._orders[kind])
 
+    def waiting_of(self, tenant: str) -> int:
+        """Interactive claims of one tenant that wait."""
+        return self._by_tenant[ServiceClass.INTERACTIVE][tenant]
+
     @property
     def tokens(self) -> int:
         """Tokens that the answers of those that wait may come to."""

@@ -116,8 +116,8 @@ class FlowSettings:
     max_peer_turns: int = 224
     """Of these, turns from one host. Raise it to `max_turns` where a proxy forwards everybody's calls."""
     newcomer_share: float = 0.25
-    """Of the limit, on top of it: for tenants that run less than an equal share, so that they need not wait for the
-    turns of others to end."""
+    """Of the limit, on top of it: for tenants that run less than an equal share and have no turns queued, so that they
+    need not wait for the turns of others to end."""
     max_silent_calls: int = 1024
     """Calls that have sent no input yet. They hold no permit, only some 40 KiB each; one more ends the oldest one of
     the host that has the most."""

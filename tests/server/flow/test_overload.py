@@ -16,6 +16,7 @@ from headworks.server.flow.fairness.orders import order_of
 from headworks.server.flow.fairness.settings import FairnessSettings
 from headworks.server.flow.forecast import Forecast
 from headworks.server.flow.line import Line
+from headworks.server.flow.lobby import SilentCall
 from headworks.server.flow.service_class import ServiceClass
 from headworks.server.flow.settings import ClassSettings, FlowSettings, LimitSettings, LineSettings
 from tests.fakes.clocks import HandClock
@@ -268,6 +269,50 @@ async def test_a_tenant_below_its_share_need_not_wait_for_the_others() -> None:
         assert admission.waiting == 1
         await held.enter_async_context(admission.grant(Claim(tenant="light")))
         assert admission.held == 9
+        waiting.cancel()
+        await asyncio.wait((waiting,))
+
+
+async def test_kept_places_are_not_for_a_tenant_that_queues() -> None:
+    """It would run as many turns as those whose turns are small, and the order could not make tokens equal."""
+    settings = FlowSettings(limit=LimitSettings(first_turns=8), newcomer_share=0.125)
+    admission = Admission(settings, HandClock(), no_load)
+    async with AsyncExitStack() as held:
+        for _ in range(8):
+            await held.enter_async_context(admission.grant(Claim(tenant="heavy")))
+        async with AsyncExitStack() as kept:
+            await kept.enter_async_context(admission.grant(Claim(tenant="large")))
+            grants = [admission.grant(Claim(tenant="large")) for _ in range(2)]
+            queued = [asyncio.create_task(held.enter_async_context(grant)) for grant in grants]
+            await passes()
+        await passes()
+        assert (admission.held, admission.waiting) == (8, 2)
+        await held.enter_async_context(admission.grant(Claim(tenant="light")))
+        assert (admission.held, admission.waiting) == (9, 2)
+        for task in queued:
+            task.cancel()
+        await asyncio.wait(queued)
+
+
+async def test_a_tenant_below_its_share_is_not_refused_for_the_line_of_another() -> None:
+    """A heavy tenant's standing line said no for the light one too, before anybody looked at the places kept for it."""
+    clock = HandClock()
+    line = LineSettings(standing_seconds=0.01)
+    admission = Admission(FlowSettings(limit=LimitSettings(first_turns=8), line=line), clock, no_load)
+    async with admission.grant(Claim(tenant="heavy")) as seen:
+        clock.turn(ANSWER_SECONDS)
+        seen.answered(1, is_last=True)
+    async with AsyncExitStack() as held:
+        for _ in range(8):
+            await held.enter_async_context(admission.grant(Claim(tenant="heavy")))
+        heavy = Claim(tenant="heavy", joined_at=clock.now())
+        waiting = asyncio.create_task(held.enter_async_context(admission.grant(heavy)))
+        await passes()
+        clock.turn(2 * line.standing_after_seconds)
+        for step in (admission.knock, lambda claim: admission.expect(claim, SilentCall(claim.tenant, ""))):
+            with pytest.raises(TooMany):
+                step(Claim(tenant="heavy"))
+            step(Claim(tenant="light"))
         waiting.cancel()
         await asyncio.wait((waiting,))
 

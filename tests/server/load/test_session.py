@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench.virtual_time import LoopClock, run_in_virtual_time
 from headworks.server.load.findings import Findings, Met, findings_of
 from headworks.server.load.gauges import NoGauges
 from headworks.server.load.mix import Mix, Tenant, Turn
@@ -16,7 +17,6 @@ from headworks.server.load.session import End, Run, Session
 from headworks.server.load.settings import Arrivals, LoadSettings
 from headworks.server.load.step import Phase, StepResult
 from headworks.server.load.tally import Ending, State
-from tests.fakes.virtual_time import LoopClock, run_in_virtual_time
 
 CLOCK = LoopClock()
 SHORT = LoadSettings(

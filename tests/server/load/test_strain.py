@@ -2,8 +2,8 @@
 
 import asyncio
 
+from bench.virtual_time import LoopClock, run_in_virtual_time
 from headworks.server.load.strain import SAMPLE_SECONDS, StrainMeter
-from tests.fakes.virtual_time import LoopClock, run_in_virtual_time
 
 
 def test_a_busy_process_is_measured_in_cores() -> None:

@@ -62,7 +62,11 @@ def gateway(idle: int) -> Iterator[Gateway]:
         port = int(probe.getsockname()[1])
     limits = dict.fromkeys(("MAX_SILENT_CALLS", "MAX_TENANT_SILENT_CALLS", "MAX_PEER_SILENT_CALLS"), idle + PER_CHANNEL)
     environment = os.environ | {f"HEADWORKS_FLOW__{name}": str(value) for name, value in limits.items()}
-    environment |= {"HEADWORKS_TURN__INPUT__IDLE_SECONDS": str(LIFE_SECONDS)}
+    environment |= {
+        "HEADWORKS_TURN__INPUT__IDLE_SECONDS": str(LIFE_SECONDS),
+        # Else calls that come so fast are refused, since they are taken to be about to ask.
+        "HEADWORKS_FLOW__LINE__INTERACTIVE_SECONDS": str(LIFE_SECONDS),
+    }
     values = ("gateway", port, PACED.first_token_seconds, PACED.gap_seconds, PACED.tokens)
     command = [sys.executable, "-m", "bench.servers", *map(str, values)]
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -67,7 +67,7 @@ class Ceiling:
         height = min(self.value, used)
         is_near = height >= _NEAR * self._height
         self._height = height if is_near else max(height, _DOUBT * self._height)
-        self.value = max(self._least, min(height, max(floor, factor * height)))
+        self.value = max(self._least, min(self.value, max(floor, factor * height)))
 
     def grow(self) -> None:
         """Rise by one step, at least by 1."""
@@ -138,7 +138,8 @@ class FlowLimit:
             self.pressure = pressure
             # One interval passes before the next step down, so that this one can show in what is measured.
             if not self._has_just_shrunk:
-                self._turns.shrink(turns, factor, needed_turns if pressure is Pressure.LOOP_LAG else 0.0)
+                floor = max(needed_turns, self._settings.first_turns) if pressure is Pressure.LOOP_LAG else 0.0
+                self._turns.shrink(turns, factor, floor)
             self._has_just_shrunk = not self._has_just_shrunk
         else:
             self._has_just_shrunk = False

@@ -22,7 +22,7 @@ class LimitSettings:
     least_turns: int = 4
     """It never falls below this, however slow the engine is."""
     first_turns: int = 32
-    """Where it begins."""
+    """Where it begins, and below which it does not fall because this process is late: other work may make it so."""
     interval_seconds: float = 0.1
     shrink_factor: float = 0.9
     """Of the turns that run, under pressure."""

@@ -76,10 +76,15 @@ def test_late_first_tokens_and_long_gaps_are_pressure_beside_the_engines_own_bes
 
 
 def test_it_never_falls_below_its_least_nor_below_what_other_work_makes_late() -> None:
-    """Refusals cost time too; fewer turns than the best rate needs would only lose work."""
+    """Refusals, and calls that say nothing yet, cost time too; fewer turns would only lose work."""
     limited = Limited()
+    assert limited.look(50) > 45
     limited.late(1.0)
-    assert limited.look(10, needed=15.0) == 15
+    assert limited.look(100, needed=45.0) == 45
+    assert limited.look(100) == 20
+    assert limited.look(100, turns=0) == 20
+    limited.load = replace(LOAD, waiting=100)
+    limited.late(0.0)
     assert limited.look(100) == LimitSettings().least_turns
 
 

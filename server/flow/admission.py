@@ -168,7 +168,7 @@ class Admission:
             self._serve_line()  # its class or its tenant may be first in turn
         self._is_short |= missing is not None and missing[0] == _TOKENS
         now = self._clock.now()
-        longest = min(self._line.max_wait_seconds(claim.service_class, now), claim.deadline - now)
+        longest = min(self._max_wait_seconds(claim, now), claim.deadline - now)
         missing = None
         try:
             async with self._clock.timeout(longest):
@@ -246,11 +246,15 @@ class Admission:
         if (bound := self._line.bound_met(claim)) is not None:
             return TooMany(*bound, self._retry_seconds(self._forecast.wait_seconds(0, at_once)))
         wait = self._forecast.wait_seconds(self._line.ahead(claim) + coming, at_once)
-        allowed = self._line.max_wait_seconds(claim.service_class, now)
+        allowed = self._max_wait_seconds(claim, now)
         if (len(self._line) or coming) and wait > allowed:
             kind = "batch_seconds" if claim.service_class is ServiceClass.BATCH else "interactive_seconds"
             return TooMany(f"flow.line.{kind}", allowed, self._retry_seconds(wait - allowed))
         return self._lateness(claim, wait)
+
+    def _max_wait_seconds(self, claim: Claim, now: float) -> float:
+        turn_seconds = self._forecast.wait_seconds(0, self.limit.turns)
+        return self._line.max_wait_seconds(claim.service_class, now, turn_seconds)
 
     def _lateness(self, claim: Claim, wait_seconds: float) -> TooLate | None:
         """Return an error for a turn that would not end before its deadline."""

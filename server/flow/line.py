@@ -60,12 +60,18 @@ class Line:
         )
         return own + others
 
-    def max_wait_seconds(self, kind: ServiceClass, now: float) -> float:
-        """Return how long a claim may wait that joins now."""
+    def max_wait_seconds(self, kind: ServiceClass, now: float, turn_seconds: float) -> float:
+        """Return how long a claim may wait that joins now.
+
+        Args:
+            turn_seconds: Between the ends of two turns.
+        """
         settings = self._settings
         if kind is ServiceClass.BATCH:
             return settings.batch_seconds
-        return settings.standing_seconds if self.is_standing(now) else settings.interactive_seconds
+        if not self.is_standing(now):
+            return settings.interactive_seconds
+        return min(settings.interactive_seconds, max(settings.standing_seconds, settings.standing_turns * turn_seconds))
 
     def is_standing(self, now: float) -> bool:
         """Return whether interactive turns have waited, or have been refused, without a break until just now."""

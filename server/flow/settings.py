@@ -81,6 +81,9 @@ class LineSettings:
     """How long an interactive turn may wait; one that would wait longer is told so at once."""
     standing_seconds: float = 0.1
     """The same once the line has been standing for a while: a line that never empties only makes everybody late."""
+    standing_turns: int = 10
+    """And never less than so many turns take to end: where places become free seldom, nobody else would be in line, and
+    no order could decide among tenants."""
     standing_after_seconds: float = 1.0
     """When a line that has not been empty counts as standing."""
     batch_seconds: float = 60.0

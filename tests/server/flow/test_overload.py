@@ -113,7 +113,8 @@ async def test_a_turn_whose_deadline_has_come_close_in_line_is_not_begun() -> No
 
 async def test_a_standing_line_is_short() -> None:
     """A line that never empties makes everybody late; a burst may wait, a crowd is told to come back."""
-    flow = Flow(turns=1, line=LineSettings(interactive_seconds=60.0, standing_seconds=0.5, standing_after_seconds=1.0))
+    line = LineSettings(interactive_seconds=60.0, standing_seconds=0.5, standing_turns=0, standing_after_seconds=1.0)
+    flow = Flow(turns=1, line=line)
     await flow.learn()
     for _ in range(3):
         flow.start(flow.claim())
@@ -124,6 +125,23 @@ async def test_a_standing_line_is_short() -> None:
         await flow.turn(flow.claim())
     with pytest.raises(TooMany):
         flow.admission.knock(flow.claim())
+    await flow.end()
+
+
+async def test_a_standing_line_holds_some_turns_however_long_they_are() -> None:
+    """Where a place becomes free each second, nobody could wait for it in half a second, and no order would decide."""
+    line = LineSettings(interactive_seconds=60.0, standing_seconds=0.5, standing_turns=2, standing_after_seconds=1.0)
+    flow = Flow(turns=1, line=line)
+    await flow.learn()
+    for _ in range(2):
+        flow.start(flow.claim())
+    await passes()
+    flow.clock.turn(2.0)
+    flow.start(flow.claim())
+    await passes()
+    assert flow.admission.waiting == 2
+    with pytest.raises(TooMany, match=r"flow\.line\.interactive_seconds"):
+        await flow.turn(flow.claim())
     await flow.end()
 
 
@@ -331,7 +349,7 @@ async def test_kept_places_are_not_for_a_tenant_that_queues() -> None:
 async def test_a_tenant_below_its_share_is_not_refused_for_the_line_of_another() -> None:
     """A heavy tenant's standing line said no for the light one too, before anybody looked at the places kept for it."""
     clock = HandClock()
-    line = LineSettings(standing_seconds=0.01)
+    line = LineSettings(standing_seconds=0.01, standing_turns=0)
     admission = Admission(FlowSettings(limit=LimitSettings(first_turns=8), line=line), clock, no_load)
     async with admission.grant(Claim(tenant="heavy")) as seen:
         clock.turn(ANSWER_SECONDS)

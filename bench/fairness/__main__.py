@@ -33,7 +33,7 @@ Simulated: the engine (a step of 10 ms, 0.5 ms more a turn, prompts of 20,000 to
 tenants (turns come at random; those of the second table have 20 callers, who send one turn after the other and come
 back when they are told to). Real: admission, with its line, its refusals and its orders. llm-d is a model of its choice
 only, not its code: {PLACES} places, and a line that refuses nobody; with one priority it is round robin.
-Line: "short" is as shipped, where newcomers may wait 0.1 s once it stands; in the "long" one all may wait.
+Line: "short" is as shipped, where newcomers may wait for ten turns once it stands; in the "long" one all may wait.
 Kept: the share of the limit that `flow.newcomer_share` keeps above it.
 "In line" is the p99 of what is spent before the engine. What remains is the engine's: its steps stretch with the batch,
 and it reads prompts in the order in which they were let in. Turns that are refused are in no time.

@@ -277,10 +277,7 @@ class Admission:
         return self._forecast.retry_seconds(self._clock.now(), room_in_seconds, self.limit.turns)
 
     def _count(self, error: FlowError) -> None:
-        now = self._clock.now()
-        self._line.refused(now)
-        if self.pace.lag_seconds > self._settings.limit.max_loop_lag_seconds:
-            error.hold_seconds = self._forecast.hold_seconds(now)
+        self._line.refused(self._clock.now())
         self.refused[error.limit if isinstance(error, TooMany) else "deadline"] += 1
 
     def _give(self, claim: Claim) -> None:

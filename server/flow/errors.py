@@ -4,9 +4,6 @@
 class FlowError(Exception):
     """Base of all that keeps a turn from running now."""
 
-    hold_seconds = 0.0
-    """How long to keep it back before the caller is told."""
-
 
 class TooMany(FlowError):
     """A limit on how much at once, or on how much a minute, is reached.

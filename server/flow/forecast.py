@@ -13,9 +13,6 @@ _NEEDED = 0.8
 """Of the turns at once that Little's law gives: the rate was counted over times in which more of them ran."""
 _RETURNING = 1.5
 """Callers that are told to come in the time in which one can be served: some do not come back."""
-_REFUSALS = 2.0
-"""For each turn at the best rate, refusals that are told at once. Callers that mind what they are told make no more."""
-_MOST_HOLD_SECONDS = 1.0
 _LEAST_RETRY_SECONDS = 0.05
 _SPREAD = 0.25
 """Share of a time to stay away that is left to chance, so that those refused together do not come back together."""
@@ -41,7 +38,6 @@ class Forecast:
         self._max_retry_seconds = max_retry_seconds
         self._draw = draw
         self._next_return = 0.0
-        self._next_refusal = 0.0
 
     def ended(self, run_seconds: float, answer_tokens: int) -> None:
         """Take a turn that gave its permit back."""
@@ -88,20 +84,6 @@ class Forecast:
         first = min(max(self._next_return, now + room_in_seconds), latest)
         self._next_return = first + self._turn_seconds(at_once) / _RETURNING
         return max(_LEAST_RETRY_SECONDS, (first - now) * (1 - _SPREAD * self._draw()))
-
-    def hold_seconds(self, now: float) -> float:
-        """Return how long a refusal is kept back before its caller is told.
-
-        A refusal costs a third of a turn. Callers that come back at once, whatever they are told, would so take all of
-        the CPU; while a refusal is kept back it costs nothing, and its caller does not come again.
-        """
-        if not self._best_rate:
-            return 0.0
-        first = max(self._next_refusal, now)
-        hold = min(first - now, _MOST_HOLD_SECONDS)
-        if hold < _MOST_HOLD_SECONDS:
-            self._next_refusal = first + 1 / (_REFUSALS * self._best_rate)
-        return hold
 
     def _turn_seconds(self, at_once: int) -> float:
         """Return the time between the ends of two turns, by the best rate of late or by what runs, if that is better.

@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
-from math import inf
 from typing import Any
 
 import grpc
@@ -11,7 +10,6 @@ import grpc
 from headworks.policy.identity.caller import Identifier
 from headworks.server.client.contract import TURN_ID_KEY
 from headworks.server.clock import Clock
-from headworks.server.flow.errors import FlowError
 from headworks.server.rpc.call import Context, check_metadata, end, visit_of
 from headworks.server.rpc.reading import UNREADABLE, readable, refusing
 from headworks.server.rpc.settings import RpcSettings
@@ -87,8 +85,6 @@ class TurnInterceptor(grpc.aio.ServerInterceptor):
             except grpc.aio.AbortError:
                 raise
             except Exception as error:  # noqa: BLE001  # the border: whatever comes is given a status
-                if isinstance(error, FlowError) and error.hold_seconds:
-                    await self._clock.sleep(min(error.hold_seconds, (context.time_remaining() or inf) / 2))
                 await _linger(context, self._settings.linger_seconds, self._clock)
                 end(context, error, turn_id)
                 return None

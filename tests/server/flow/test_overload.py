@@ -184,40 +184,6 @@ def test_the_turns_that_are_needed_are_the_best_rate_times_the_best_run() -> Non
     assert 10 <= forecast.needed_turns <= 20
 
 
-def test_refusals_that_come_faster_than_twice_the_turns_are_kept_back() -> None:
-    """Callers that come back at once, whatever they are told, must not take all of the CPU by being refused."""
-    forecast = Forecast(max_retry_seconds=30.0)
-    assert forecast.hold_seconds(0.0) == 0.0, "nothing is known yet"
-    forecast.look(0.0)
-    for _ in range(100):
-        forecast.ended(0.1, 10)
-    forecast.look(1.0)
-    slow = [forecast.hold_seconds(1.0 + number / 190) for number in range(100)]
-    assert max(slow) < 0.01
-    fast = [forecast.hold_seconds(2.0 + number / 1000) for number in range(1000)]
-    assert fast[-1] == 1.0
-    assert sum(hold < 1.0 for hold in fast) <= 400
-    assert forecast.hold_seconds(10.0) == 0.0, "the flood is over"
-
-
-async def test_only_a_process_that_is_late_keeps_refusals_back() -> None:
-    """One that has time tells everybody at once."""
-    flow = Flow(turns=1, line=LineSettings(max_waiting=0))
-    await flow.learn()
-    flow.admission.look()
-    flow.start(flow.claim())
-    await passes()
-    for lag_seconds, is_held in ((0.0, False), (1.0, True)):
-        flow.admission.pace.lag_seconds = lag_seconds
-        holds = []
-        for _ in range(3):
-            with pytest.raises(TooMany) as refusal:
-                await flow.turn(flow.claim())
-            holds.append(refusal.value.hold_seconds)
-        assert (max(holds) > 0) is is_held
-    await flow.end()
-
-
 async def test_the_refused_are_told_times_that_follow_each_other() -> None:
     """They must not come back as one wave, nor sooner than they can be served."""
     forecast = Forecast(max_retry_seconds=30.0, draw=lambda: 0.0)

@@ -95,8 +95,12 @@ class Spending:
         """Return what is left of each rate of tokens once so much of what is reserved is charged."""
         if not self._buckets:
             return ()
-        unspent = self._reserved - output_tokens
-        return _allowances(self._buckets, [level + unspent for level in await self._state.look(self._buckets)])
+        unspent, levels = self._reserved - output_tokens, await self._state.look(self._buckets)
+        # What flowed in meanwhile may have filled a bucket, and what is given back does not make it fuller.
+        left = [
+            min(float(bucket.allowed), level + unspent) for bucket, level in zip(self._buckets, levels, strict=True)
+        ]
+        return _allowances(self._buckets, left)
 
     def returns(self) -> list[Return]:
         """Return what the end of the turn gives back."""

@@ -291,6 +291,15 @@ async def test_what_is_left_says_when_it_is_full() -> None:
 CUT = Obligations(tokens_per_minute=100, tokens_per_second=50, cut_answers=True)
 
 
+async def test_no_more_is_left_than_is_allowed() -> None:
+    """A bucket that has filled up while a turn ran is not made fuller by what the turn gives back."""
+    clock = HandClock()
+    meter, obligations = meter_for(10, clock), Obligations(tokens_per_minute=600)
+    async with meter.reserve(caller("a"), obligations, 100) as spending:
+        clock.time += 60
+        assert [left.remaining for left in await spending.remaining(10)] == [600]
+
+
 async def test_a_cut_answer_has_what_is_left_and_no_minute_is_overdrawn() -> None:
     """A limit that was applied after the stream let each stream exceed it (aigw#2394)."""
     meter = meter_for(10, HandClock())

@@ -84,33 +84,21 @@ def _reference(node: Any) -> tuple[Path, list[Any]] | None:
         case {"Var": {"value": str(name)}}:
             return (name,), []
         case {"RefDot": {"refr": holder, "field": [_, str(name)]}}:
-            return _step(holder, name, None)
+            return _named(holder, name)
         case {"RefBrack": {"refr": holder, "index": {"String": {"value": str(name)}}}}:
-            return _step(holder, name, None)
-        case {"RefBrack": {"refr": holder, "index": index}}:
-            return _step(holder, None, index)
+            return _named(holder, name)
+        case {"RefBrack": {"refr": holder, "index": index}} if (found := _reference(holder)) is not None:
+            names, indices = found
+            return names, [*indices, index]
     return None
 
 
-def _step(holder: Any, name: str | None, index: Any) -> tuple[Path, list[Any]] | None:
-    found = _reference(holder)
-    if found is None:
+def _named(holder: Any, name: str) -> tuple[Path, list[Any]] | None:
+    """Return the reference to a name in a holder. Behind an expression in brackets no name counts."""
+    if (found := _reference(holder)) is None:
         return None
     names, indices = found
-    if index is not None:
-        indices = [*indices, index]
-    is_written = name is not None and not _is_open(holder)
-    return ((*names, name) if is_written and name is not None else names), indices
-
-
-def _is_open(node: Any) -> bool:
-    """Return whether a reference has a bracket that is no written name, so that what follows it is not known."""
-    match node:
-        case {"RefDot": {"refr": holder}} | {"RefBrack": {"refr": holder, "index": {"String": _}}}:
-            return _is_open(holder)
-        case {"RefBrack": _}:
-            return True
-    return False
+    return (names if indices else (*names, name)), indices
 
 
 def _replacement(modifier: Any) -> Any:

@@ -34,6 +34,8 @@ class IssuerKeys:
         self._fetch = fetch
         self._now = now
         self._documents: tuple[Mapping[str, Any], ...] = ()
+        self._ready: dict[tuple[str | None, str], PyJWK] = {}
+        """Keys that tokens have asked for, by what they asked; to make one ready costs as much as to verify with it."""
         self._fetched_at: float | None = None
         self._tried_at: float | None = None
         self._fetching: asyncio.Task[None] | None = None
@@ -59,13 +61,16 @@ class IssuerKeys:
         return self._known(key_id, algorithm)
 
     def _known(self, key_id: str | None, algorithm: str) -> PyJWK | None:
+        if (ready := self._ready.get((key_id, algorithm))) is not None:
+            return ready
         fitting = [one for one in self._documents if _fits(one, key_id, algorithm)]
         if len(fitting) != 1:
             return None
         try:
-            return PyJWK({**fitting[0]}, algorithm)
+            made = self._ready[key_id, algorithm] = PyJWK({**fitting[0]}, algorithm)
         except PyJWTError:
             return None
+        return made
 
     def _is_older_than(self, seconds: float) -> bool:
         return self._fetched_at is None or self._now() - self._fetched_at > seconds
@@ -79,7 +84,7 @@ class IssuerKeys:
         self._tried_at = self._now()
         try:
             document = await self._fetch(self._issuer)
-            self._documents = _usable(document)
+            self._documents, self._ready = _usable(document), {}
         except Exception as error:  # noqa: BLE001  # whatever another's server does, the old keys stand
             _log.warning("issuer.keys_not_fetched", extra={"issuer": self._issuer.issuer, "why": type(error).__name__})
             return

@@ -13,14 +13,12 @@ from headworks.policy.errors import UnknownCaller
 from headworks.policy.identity.caller import AuthenticatedBy, Caller
 from headworks.policy.identity.discovery import fetch_keys
 from headworks.policy.identity.issuer_keys import Fetch, IssuerKeys
+from headworks.policy.identity.names import name_from, roles_from
 from headworks.policy.identity.settings import Issuer
 from headworks.policy.identity.used_tokens import UsedTokens
 
 MAX_TOKEN_CHARACTERS = 12_288
 """A longer one is refused unread; it is three quarters of what a call's metadata may take."""
-MAX_NAME_CHARACTERS = 256
-"""Of a tenant, subject, role or attribute."""
-MAX_ROLES = 64
 
 _REFUSED = "the token is not valid"
 
@@ -113,11 +111,11 @@ def _caller(issuer: Issuer, claims: Mapping[str, Any]) -> Caller:
     roles = _roles(_claim(claims, issuer.roles_claim))
     attributes = {name: _claim(claims, claim) for name, claim in issuer.attribute_claims.items()}
     return Caller(
-        tenant=_name(issuer.tenant or _claim(claims, issuer.tenant_claim)),
-        subject=_name(_claim(claims, issuer.subject_claim)),
+        tenant=name_from(issuer.tenant or _claim(claims, issuer.tenant_claim)),
+        subject=name_from(_claim(claims, issuer.subject_claim)),
         authenticated_by=AuthenticatedBy.JWT,
         roles=tuple(dict.fromkeys((*issuer.roles, *roles))),
-        attributes={name: _name(value) for name, value in attributes.items() if value is not None},
+        attributes={name: name_from(value) for name, value in attributes.items() if value is not None},
     )
 
 
@@ -135,13 +133,6 @@ def _roles(value: Any) -> tuple[str, ...]:
     if value is None:
         return ()
     names = value.split() if isinstance(value, str) else value
-    if not isinstance(names, list) or len(names) > MAX_ROLES:
+    if not isinstance(names, list):
         raise UnknownCaller(_REFUSED)
-    return tuple(_name(name) for name in names)
-
-
-def _name(value: Any) -> str:
-    """Hold what names somebody to text of a bounded length, so that nothing else becomes a caller."""
-    if not isinstance(value, str) or not 0 < len(value) <= MAX_NAME_CHARACTERS:
-        raise UnknownCaller(_REFUSED)
-    return value
+    return roles_from(names)

@@ -90,5 +90,5 @@ class Forecast:
 
         A burst makes turns long and the limit small for a moment; who comes with it is not told to wait for longer.
         """
-        by_limit = self.run_seconds / max(1, at_once)
+        by_limit = self.wait_seconds(0, at_once)
         return min(by_limit, 1 / self._best_rate) if self._best_rate else by_limit

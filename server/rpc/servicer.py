@@ -120,5 +120,5 @@ class _Sender:
                     await self._context.write(response)
             except TimeoutError as error:
                 raise TurnTimedOut("rpc.send_seconds") from error
-            except grpc.aio.BaseError:
+            except grpc.aio.InternalError:
                 raise asyncio.CancelledError from None

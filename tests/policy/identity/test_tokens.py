@@ -271,6 +271,8 @@ async def test_the_memory_of_used_tokens_is_bounded_and_forgets_none(monkeypatch
     now[0] = 1050.0
     used.use("i", "c", 1100.0)
     with pytest.raises(UnknownCaller):
+        used.use("i", "a", 1100.0)
+    with pytest.raises(UnknownCaller):
         used.use("i", "b", 1100.0)
 
 

@@ -111,16 +111,24 @@ async def test_a_turn_whose_deadline_has_come_close_in_line_is_not_begun() -> No
     await flow.end()
 
 
-async def test_a_standing_line_is_short() -> None:
-    """A line that never empties makes everybody late; a burst may wait, a crowd is told to come back."""
-    line = LineSettings(interactive_seconds=60.0, standing_seconds=0.5, standing_turns=0, standing_after_seconds=1.0)
+async def standing(waiting: int, standing_turns: int) -> Flow:
+    """Let so many wait behind one turn for so long that the line stands; turns of a second, half a second to wait."""
+    line = LineSettings(
+        interactive_seconds=60.0, standing_seconds=0.5, standing_turns=standing_turns, standing_after_seconds=1.0
+    )
     flow = Flow(turns=1, line=line)
     await flow.learn()
-    for _ in range(3):
+    for _ in range(1 + waiting):
         flow.start(flow.claim())
     await passes()
-    assert (flow.admission.held, flow.admission.waiting) == (1, 2)
+    assert (flow.admission.held, flow.admission.waiting) == (1, waiting)
     flow.clock.turn(2.0)
+    return flow
+
+
+async def test_a_standing_line_is_short() -> None:
+    """A line that never empties makes everybody late; a burst may wait, a crowd is told to come back."""
+    flow = await standing(waiting=2, standing_turns=0)
     with pytest.raises(TooMany, match=r"flow\.line\.interactive_seconds"):
         await flow.turn(flow.claim())
     with pytest.raises(TooMany):
@@ -130,13 +138,7 @@ async def test_a_standing_line_is_short() -> None:
 
 async def test_a_standing_line_holds_some_turns_however_long_they_are() -> None:
     """Where a place becomes free each second, nobody could wait for it in half a second, and no order would decide."""
-    line = LineSettings(interactive_seconds=60.0, standing_seconds=0.5, standing_turns=2, standing_after_seconds=1.0)
-    flow = Flow(turns=1, line=line)
-    await flow.learn()
-    for _ in range(2):
-        flow.start(flow.claim())
-    await passes()
-    flow.clock.turn(2.0)
+    flow = await standing(waiting=1, standing_turns=2)
     flow.start(flow.claim())
     await passes()
     assert flow.admission.waiting == 2
